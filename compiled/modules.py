@@ -51,6 +51,7 @@ PURE: Final = frozenset(
         "storage/compaction/choice.py",
         "storage/disk.py",
         "storage/filesystem.py",
+        "storage/linux_aio.py",
         "storage/log/flushes.py",
         "storage/log/log.py",
         "storage/log/truncation.py",

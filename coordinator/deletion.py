@@ -26,7 +26,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.offset_fetch import OffsetDeleteResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from coordinator.groups.group import ClassicGroup
     from coordinator.modern_groups.group_kind import GroupKind
@@ -46,7 +46,7 @@ def delete_group(
         return ErrorCode.GROUP_ID_NOT_FOUND, []
     if group.state is not GroupState.EMPTY:
         return ErrorCode.NON_EMPTY_GROUP, []
-    records = offsets_of_topics(group.group_id, None, store)
+    records = offsets_at(group.group_id, store.places_of(group.group_id))
     return ErrorCode.NONE, [*records, group_tombstone(group.group_id)]
 
 
@@ -86,22 +86,22 @@ def delete_unsubscribed(
     return response, records
 
 
-def offsets_of_topics(
-    group_id: str, topics: Collection[str] | None, store: OffsetStore
-) -> list[OffsetsRecord]:
-    """Tombstones for a group's offsets in some topics, or in all."""
-    return [
-        offset_tombstone(group_id, topic, partition)
-        for topic, partition in store.places_of(group_id, topics)
-    ]
+def offsets_at(group_id: str, places: Iterable[tuple[str, int]]) -> list[OffsetsRecord]:
+    """Tombstones for a group's offsets of these topics and partitions."""
+    return [offset_tombstone(group_id, topic, partition) for topic, partition in places]
 
 
-def delete_topics(
-    group: ClassicGroup, topics: Collection[str], store: OffsetStore
+def delete_places(
+    group_id: str,
+    places: Collection[tuple[str, int]],
+    group: ClassicGroup | None,
+    store: OffsetStore,
 ) -> list[OffsetsRecord]:
-    """Tombstones for the group's offsets of deleted topics."""
-    records = offsets_of_topics(group.group_id, topics, store)
-    return records + _tombstone_if_left_empty(group, store, len(records))
+    """The same, and for the group if it is a classic one that this leaves empty."""
+    records = offsets_at(group_id, places)
+    if records and group is not None:
+        records += _tombstone_if_left_empty(group, store, len(records))
+    return records
 
 
 def expire_offsets(

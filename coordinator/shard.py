@@ -19,7 +19,7 @@ from coordinator.groups.group import NO_MEMBER_ID
 from coordinator.groups.join import REBALANCE_TIMEOUT_SINCE, Caller, Joining, Joins
 from coordinator.groups.membership import Membership
 from coordinator.groups.responses import join_error, sync_error
-from coordinator.groups.states import GroupEvent
+from coordinator.groups.states import GroupEvent, GroupState
 from coordinator.groups.sync import Syncs
 from coordinator.modern_groups.group_kind import CommittedPartition, Committing
 from coordinator.offsets import offset_reads
@@ -91,6 +91,8 @@ class GroupShard(ShardState):
         effects = Effects()
         error = ErrorCode.NOT_COORDINATOR
         for group in self._groups.values():
+            if group.state is GroupState.EMPTY and not group.pending_members:
+                continue  # most of those of a large shard: nobody waits, and no timer runs
             self._rebalance.cancel_timers(group)
             for member in group.members.values():
                 if member.joining is not None:
@@ -296,14 +298,18 @@ class GroupShard(ShardState):
         group = self._groups.get(request.group_id)
         return deletion.delete_offsets(group, request, self._offsets)
 
-    def handle_topics_deleted(self, topics: Collection[str]) -> Iterator[list[OffsetsRecord]]:
-        """Forget positions in deleted topics; one list of tombstones for each group."""
-        for group_id in self._offsets.groups_with(topics):
+    def handle_topics_deleted(
+        self, topics: Collection[str], log_end: int
+    ) -> Iterator[list[OffsetsRecord]]:
+        """Forget positions in topics that were deleted when the log ended there.
+
+        One list of tombstones for each group, to be appended at each step. What stands later in the
+        log is of new topics of the same names.
+        """
+        for group_id in self._offsets.group_ids:
+            places = self._offsets.places_before(group_id, topics, log_end)
             group = self._groups.get(group_id)
-            if group is not None:
-                yield deletion.delete_topics(group, topics, self._offsets)
-            elif self._kind_of(group_id) is not None:
-                yield deletion.offsets_of_topics(group_id, topics, self._offsets)
+            yield deletion.delete_places(group_id, places, group, self._offsets)
 
     def expire_offsets(self, group_id: str, now_ms: int) -> list[OffsetsRecord]:
         """Tombstones for the group's expired offsets, and for the group if none is left."""
@@ -346,7 +352,7 @@ class GroupShard(ShardState):
             return deletion.delete_group(self._groups.get(group_id), self._offsets)
         if kind.has_members(group_id):
             return ErrorCode.NON_EMPTY_GROUP, []
-        tombstones = deletion.offsets_of_topics(group_id, None, self._offsets)
+        tombstones = deletion.offsets_at(group_id, self._offsets.places_of(group_id))
         return ErrorCode.NONE, tombstones + kind.tombstones(group_id)
 
 

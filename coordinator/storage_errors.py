@@ -31,3 +31,13 @@ def storage_error(code: ErrorCode) -> ErrorCode:
     if code in TOO_LARGE:
         return ErrorCode.UNKNOWN_SERVER_ERROR
     return code
+
+
+def reading_error(code: ErrorCode) -> ErrorCode:
+    """The error for a client that reads what was not committed in time; NONE stays NONE.
+
+    Apache Kafka's coordinator does not wait then, and older consumers end at all other errors.
+    """
+    if code is ErrorCode.NONE or code in COORDINATOR_MOVED:
+        return storage_error(code)
+    return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -43,3 +43,12 @@ class DamagedFileError(ApiError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, reason)
+
+
+class DamagedDelaysError(DamagedFileError):
+    """The delay index of a segment cannot be right; `LogDelays.rebuild` makes it anew."""
+
+    def __init__(self, reason: str, base_offset: int) -> None:
+        super().__init__(reason)
+        self.base_offset = base_offset
+        """Of the segment."""

@@ -17,7 +17,11 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from storage import linux_aio
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from protocol.wire import Buffer
 
 READ_MODE = 0o644
@@ -142,6 +146,13 @@ class FileSystem(Protocol):
     def sync_directory(self, path: str) -> None:
         """Return when the names in a directory are on the disk."""
 
+    def sync_files(self, files: Sequence[File]) -> list[OSError | None]:
+        """Return when everything written to `files` so far is on the disk, or what came of each."""
+
+    @property
+    def syncs_together(self) -> bool:
+        """Whether to wait for many of them takes hardly longer than for one."""
+
     def sync_all(self) -> None:
         """Return when everything written by anyone is on the disk."""
 
@@ -150,6 +161,26 @@ class FileSystem(Protocol):
 
     def space(self, path: str) -> Space:
         """Return the room on the volume of a directory."""
+
+
+def sync_all_of(filesystem: FileSystem, files: Sequence[File]) -> None:
+    """Return when all files are on the disk; raises the first error."""
+    for error in filesystem.sync_files(files):
+        if error is not None:
+            raise error
+
+
+def sync_each(files: Sequence[File]) -> list[OSError | None]:
+    """`FileSystem.sync_files`, one after the other."""
+    outcomes: list[OSError | None] = []
+    for file in files:
+        try:
+            file.sync()
+        except OSError as error:
+            outcomes.append(error)
+        else:
+            outcomes.append(None)
+    return outcomes
 
 
 class LocalFile:
@@ -303,6 +334,18 @@ class LocalFileSystem:
         """Wait until the names are on the disk."""
         directory = self._open_directory(path)
         os.fsync(directory.fileno())
+
+    def sync_files(self, files: Sequence[File]) -> list[OSError | None]:
+        """Wait for the disk for all of them at once."""
+        if any(type(file) is not LocalFile for file in files):  # one whose `sync` is another
+            return sync_each(files)
+        numbers = linux_aio.sync_together([file.fileno() for file in files])
+        return [OSError(each, os.strerror(each)) if each else None for each in numbers]
+
+    @property
+    def syncs_together(self) -> bool:
+        """Whether the system has asynchronous I/O."""
+        return linux_aio.is_available()
 
     def sync_all(self) -> None:
         """Wait for all disks."""

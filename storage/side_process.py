@@ -1,13 +1,16 @@
 """What every process beside the broker does: it reads lines, answers, and ends with the broker.
 
 A thread reads standard input and takes the end of it for the end of the broker, whatever is being
-worked on.
+worked on. It may be a while until it comes to that, as such a process gives way to everybody; a
+broker that was started again meanwhile has the same files. So the kernel ends it, where it can.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import queue
+import signal
 import threading
 import time
 from typing import TYPE_CHECKING, BinaryIO
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
 LEAST_PRIORITY = 19
 LEAST_PAUSE_SECONDS = 0.01
+PR_SET_PDEATHSIG = 1
+"""Of prctl(2), which is Linux's."""
 
 
 class Throttle:
@@ -44,6 +49,7 @@ class SideProcess:
 
     def run(self, work: Callable[[bytes], None]) -> None:
         """Call `work` with each line that asks for it; the end of input ends the process."""
+        _end_with_parent()
         threading.Thread(target=self._read, name="input", daemon=True).start()
         while True:
             work(self._lines.get())
@@ -61,6 +67,13 @@ class SideProcess:
         for line in self._source:
             self._lines.put(line)
         os._exit(0)  # whatever is being written is worth nothing without the broker
+
+
+def _end_with_parent() -> None:
+    """Take no further step once the broker is gone, however it went."""
+    library = ctypes.CDLL(None)
+    if hasattr(library, "prctl"):
+        library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def yield_to_everybody() -> None:

@@ -21,6 +21,7 @@ from tests.support.loop_watch import (
     SYNCS,
     LoopWatch,
     _stalled,
+    as_another_process,
     disk_in_place,
     waited_seconds,
 )
@@ -147,6 +148,20 @@ def test_functions_that_are_excused_are_taken_off_and_nothing_else(
     finally:
         machine.watch.count_again()
     assert machine.held_by(lambda: file.truncate(5))
+
+
+def test_what_is_done_in_place_of_another_process_is_taken_off_and_nothing_else() -> None:
+    watch = LoopWatch(lambda: 0.0, limit=quiet)
+
+    def work(own_seconds: float) -> None:
+        with as_another_process():
+            with as_another_process():
+                compute(LONG_SECONDS)
+            compute(LONG_SECONDS)
+        compute(own_seconds)
+
+    assert not held_by(lambda: work(0), watch)
+    assert held_by(lambda: work(LONG_SECONDS), watch)
 
 
 def handle_of(name: str) -> SimpleNamespace:

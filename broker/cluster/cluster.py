@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from broker.network.links import LinkError
 from broker.partitions.partition import Partition
-from broker.partitions.partition_round import PartitionRound
+from broker.partitions.partition_round import PartitionRound, has_followers
 from protocol.errors import ApiError
 from protocol.messages.controlled_shutdown import ControlledShutdownRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.cluster.controller_client import ControllerClient
     from broker.metadata.metadata_cache import MetadataCache
     from broker.partitions.replicas import Replicas
@@ -55,16 +57,19 @@ class Cluster:
         """
         config, timers = self.config, self.loop.timers
         self.replicas.on_assignment(self.fetchers.partition_changed)
-        replicas, loop = self.replicas, self.loop
-        deaths = PartitionRound(replicas, loop, Partition.brokers_changed, "change of brokers")
+
+        def of_followers(step: Callable[[Partition], None], name: str) -> PartitionRound:
+            return PartitionRound(self.replicas, self.loop, step, name, has_followers)
+
+        deaths = of_followers(Partition.brokers_changed, "change of brokers")
 
         def hear(request: UpdateMetadataRequest) -> None:
             """A follower whose broker has died is waited for no more."""
-            if replicas.note_brokers(request):
+            if self.replicas.note_brokers(request):
                 deaths.begin()
 
         self.metadata.on_update(hear)
-        lag = PartitionRound(replicas, loop, Partition.check_lag, "follower lag")
+        lag = of_followers(Partition.check_lag, "follower lag")
         timers.every(config.replica_lag_time_max_ms / 2, lag.begin)
         if config.auto_leader_rebalance_enable and config.zookeeper_connect:
             interval_ms = config.leader_imbalance_check_interval_seconds * SECOND_MS
@@ -78,8 +83,15 @@ class Cluster:
 
     def _balance(self) -> None:
         if self.controller.is_active:
-            percentage = self.config.leader_imbalance_per_broker_percentage
-            self.loop.spawn(self.controller.commands.balance(percentage), "leader balance")
+            self.loop.spawn(self._elect_preferred_leaders(), "leader balance")
+
+    async def _elect_preferred_leaders(self) -> None:
+        try:
+            await self.controller.commands.balance(
+                self.config.leader_imbalance_per_broker_percentage
+            )
+        except ApiError as error:  # ZooKeeper is away, or another broker controls by now
+            logger.info("leader balance is left to the next check: %s", error)
 
     def stop(self) -> None:
         """Follow nobody any more."""

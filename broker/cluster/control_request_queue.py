@@ -147,6 +147,12 @@ class ControlRequests:
                         error_code=await self._obey(topic.topic_name, state.partition_index, stop),
                     )
                 )
+        if any(
+            state.delete_partition
+            for topic in request.topic_states
+            for state in topic.partition_states
+        ):
+            await self._replicas.forget_deleted()  # before the next request makes one of the name
         return response
 
     async def _obey(self, topic: str, index: int, work: Callable[[], ErrorCode]) -> ErrorCode:

@@ -27,7 +27,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.uuids import UUID_BYTES, from_random_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
     from uuid import UUID
 
     from broker.metadata.metadata_cache import MetadataCache
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from broker.runtime.timers import Cancellable
     from config.broker import BrokerConfig
     from coordinator.consumer_groups.settings import GroupOverrides
+    from coordinator.records import OffsetsRecord
 
 MINUTE_MS = 60_000
 
@@ -56,6 +57,7 @@ def group_settings(config: BrokerConfig, overrides: GroupOverrides) -> GroupSett
             assignment_interval_ms=config.group_consumer_assignment_interval_ms,
             assignors=assignor_names(config.group_consumer_assignors),
             pattern_refresh_interval_ms=config.group_consumer_regex_refresh_interval_ms,
+            pattern_max_count=config.group_consumer_regex_max_count,
             pattern_max_length=config.group_consumer_regex_max_length,
             migration=MigrationPolicy(config.group_consumer_migration_policy.lower()),
             classic_max_size=config.group_max_size,
@@ -150,28 +152,20 @@ class GroupCoordinators(Shards[GroupShardRuntime]):
                         shard.forget(tombstones)
 
     def topics_deleted(self, topics: Collection[str]) -> None:
-        """Forget the offsets of deleted topics, in the background."""
-        self.spawn(self.forget_topics(topics), "offsets of deleted topics")
+        """Forget the offsets of deleted topics, in the background.
 
-    async def forget_topics(self, topics: Collection[str]) -> None:
-        """Forget the offsets of topics, in slices."""
-        slices = self.slices()
-        for shard in list(self.active_shards()):
-            async for tombstones in slices.each(shard.groups.handle_topics_deleted(topics)):
-                if shard.stage is not Stage.ACTIVE:
-                    break
-                shard.forget(tombstones)
+        Those that are committed from now on are of a new topic of the name.
+        """
+
+        def forgotten(shard: GroupShardRuntime) -> Iterator[list[OffsetsRecord]]:
+            end = shard.partition.log.log_end_offset
+            return shard.groups.handle_topics_deleted(topics, end)
+
+        self.forget(forgotten, "offsets of deleted topics")
 
     def share_topics_deleted(self, topic_ids: Collection[UUID]) -> None:
         """Forget that share groups had state of deleted topics, in the background."""
-        self.spawn(self.forget_shares(topic_ids), "share groups of deleted topics")
-
-    async def forget_shares(self, topic_ids: Collection[UUID]) -> None:
-        """Forget that share groups had state of topics, in slices."""
-        slices = self.slices()
-        for shard in list(self.active_shards()):
-            changes = shard.groups.shares.handle_topics_deleted(topic_ids)
-            async for records in slices.each(changes):
-                if shard.stage is not Stage.ACTIVE:
-                    break
-                shard.forget(records)
+        self.forget(
+            lambda shard: shard.groups.shares.handle_topics_deleted(topic_ids),
+            "share groups of deleted topics",
+        )

@@ -19,7 +19,7 @@ from protocol.records.control import ControlType, EndTransactionMarker, build_ma
 from storage.append.append_source import AppendOrigin, AppendSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator
 
     from broker.coordinators.services import CoordinatorServices
     from broker.partitions.commit_waiters import CommitWaiter
@@ -53,7 +53,44 @@ def write_markers(
     """
     response = WriteTxnMarkersResponse(markers=[])
     writing = _Writing(broker, response)
-    wanted: list[tuple[WriteTxnMarkersRequest.Marker, str, Answer]] = []
+    if _are_many(request):
+        broker.spawn(_write_in_slices(broker, writing, request), "transaction markers")
+        return writing.answer
+    for wanted in _wanted(request, response):
+        if wanted is not None:
+            writing.write(*wanted)
+    writing.close()
+    return writing.answer
+
+
+def _are_many(request: WriteTxnMarkersRequest) -> bool:
+    count = 0
+    for marker in request.markers:
+        for topic in marker.topics:
+            count += 1 + len(topic.partition_indexes)
+            if count > AT_ONCE:
+                return True
+        count += 1
+    return count > AT_ONCE
+
+
+async def _write_in_slices(
+    broker: CoordinatorServices, writing: _Writing, request: WriteTxnMarkersRequest
+) -> None:
+    with errors_to(writing.answer):
+        async for wanted in broker.slices().each(_wanted(request, writing.response)):
+            if wanted is not None:
+                writing.write(*wanted)
+        writing.close()
+
+
+def _wanted(
+    request: WriteTxnMarkersRequest, response: WriteTxnMarkersResponse
+) -> Iterator[tuple[WriteTxnMarkersRequest.Marker, str, Answer] | None]:
+    """Each marker with its place in the response; None in between, where others may be served.
+
+    Each partition once: a transaction ends once, however often a request names it.
+    """
     by_producer: dict[int, Marker] = {}
     for marker in request.markers:
         told = by_producer.get(marker.producer_id)
@@ -62,36 +99,17 @@ def write_markers(
                 producer_id=marker.producer_id, topics=[]
             )
             response.markers.append(told)
-        for name, indexes in _partitions(marker).items():
-            answers = [Answer(partition_index=index, error_code=0) for index in indexes]
+        partitions: dict[str, dict[int, None]] = {}
+        for topic in marker.topics:
+            partitions.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+            yield None
+        for name, indexes in partitions.items():
+            answers: list[Answer] = []
             told.topics.append(Marker.Topic(name=name, partitions=answers))
-            wanted += [(marker, name, each) for each in answers]
-    if len(wanted) > AT_ONCE:
-        broker.spawn(_write_in_slices(broker, writing, wanted), "transaction markers")
-        return writing.answer
-    for marker, name, each in wanted:
-        writing.write(marker, name, each)
-    writing.close()
-    return writing.answer
-
-
-async def _write_in_slices(
-    broker: CoordinatorServices,
-    writing: _Writing,
-    wanted: Sequence[tuple[WriteTxnMarkersRequest.Marker, str, Answer]],
-) -> None:
-    with errors_to(writing.answer):
-        async for marker, name, answer in broker.slices().each(wanted):
-            writing.write(marker, name, answer)
-        writing.close()
-
-
-def _partitions(marker: WriteTxnMarkersRequest.Marker) -> dict[str, dict[int, None]]:
-    """Each partition once, by topic: a transaction ends once, however often a request names it."""
-    partitions: dict[str, dict[int, None]] = {}
-    for topic in marker.topics:
-        partitions.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
-    return partitions
+            for index in indexes:
+                answers.append(Answer(partition_index=index, error_code=0))
+                yield marker, name, answers[-1]
+        yield None
 
 
 class _Writing:
@@ -99,7 +117,7 @@ class _Writing:
 
     def __init__(self, broker: CoordinatorServices, response: WriteTxnMarkersResponse) -> None:
         self._broker = broker
-        self._response = response
+        self.response = response
         self._gather = Countdown(self._finished)
         self.answer = self._gather.deferred
         self._now_ms = broker.clock.now_ms()
@@ -144,7 +162,7 @@ class _Writing:
     def _finished(self) -> WriteTxnMarkersResponse:
         if self._timer is not None:
             self._timer.cancel()
-        return self._response
+        return self.response
 
     def _append(self, marker: WriteTxnMarkersRequest.Marker, partition: Partition) -> None:
         kind = ControlType.COMMIT if marker.transaction_result else ControlType.ABORT

@@ -79,6 +79,7 @@ class ShardRuntime(Generic[RecordT]):
         self._format = record_format
         self._replay = replay
         self._appended_to = 0
+        self._once_active: list[Callable[[], None]] = []
         self.step_reached: Callable[[str], None] | None = None
         """Is told of each record in the log, for tests (`broker.runtime.failpoints`)."""
 
@@ -129,6 +130,16 @@ class ShardRuntime(Generic[RecordT]):
         self.stage = Stage.ACTIVE
         self._appended_to = self.partition.log.log_end_offset
         self.run(self.loaded(self._clock.now_ms()))
+        waiting, self._once_active = self._once_active, []
+        for callback in waiting:
+            callback()
+
+    def when_active(self, callback: Callable[[], None]) -> None:
+        """Call at once, or when the log is replayed; never if leadership is lost before."""
+        if self.stage is Stage.ACTIVE:
+            callback()
+        elif self.stage is Stage.LOADING:
+            self._once_active.append(callback)
 
     def unload(self) -> None:
         """Refuse all parked requests: leadership is lost, or the broker stops."""

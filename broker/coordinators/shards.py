@@ -18,7 +18,7 @@ from protocol.errors import ApiError, ErrorCode
 from storage.errors import DamagedFileError, ExhaustedError, LogDirectoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from broker.partitions.partition import Partition
     from broker.runtime.event_loop import BackgroundLoop
@@ -135,6 +135,27 @@ class Shards(Generic[ShardT]):
         """Begin with an empty shard, unless leadership was lost since."""
         if self._shards.get(shard.partition.index) is shard:
             self._begin(shard.partition, min(2 * pause_ms, LONGEST_PAUSE_MS))
+
+    # Clean-up
+
+    def forget(self, forgotten: Callable[[ShardT], Iterator[Sequence[Any]]], name: str) -> None:
+        """Have each shard append what `forgotten` yields for it, in slices, as tasks of that name.
+
+        `forgotten` is called now, its iterator taken later: by a shard that loads, when it has.
+        """
+        for shard in self._shards.values():
+            shard.when_active(partial(self._spawn_forgetting, shard, forgotten(shard), name))
+
+    def _spawn_forgetting(
+        self, shard: ShardT, forgotten: Iterator[Sequence[Any]], name: str
+    ) -> None:
+        self.spawn(self._forget(shard, forgotten), name)
+
+    async def _forget(self, shard: ShardT, forgotten: Iterator[Sequence[Any]]) -> None:
+        async for records in self.slices().each(forgotten):
+            if shard.stage is not Stage.ACTIVE:
+                return
+            shard.forget(records)
 
     async def _replay(self, shard: ShardT) -> None:
         async for _ in self.slices().each(shard.replay_log()):

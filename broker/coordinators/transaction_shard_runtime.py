@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from storage.producer.verification_guards import VerificationGuard
 
 COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+COMMIT_RETRY_MS = 1_000
+"""Pause before the commit of decided transactions is waited for again."""
 
 
 class TransactionShardRuntime(ShardRuntime[TransactionRecord]):
@@ -60,12 +62,21 @@ class TransactionShardRuntime(ShardRuntime[TransactionRecord]):
         """Append, replay, answer, and send markers once all of it is committed."""
         is_stored = super().run(effects, guard)
         if is_stored and isinstance(effects, TransactionEffects) and effects.to_mark:
-            mark = partial(self._mark, effects.to_mark)
-            self.partition.when_committed(self._appended_to, mark)
+            self._mark_when_committed(effects.to_mark)
         return is_stored
 
+    def _mark_when_committed(self, decided: Sequence[Transaction]) -> None:
+        if self.stage is Stage.ACTIVE:
+            mark = partial(self._mark, decided)
+            self.partition.when_committed(self._appended_to, mark)
+
     def _mark(self, decided: Sequence[Transaction], code: ErrorCode) -> None:
-        """With any other code leadership is lost: the next leader sends the markers."""
-        if code in COMMITTED and self.stage is Stage.ACTIVE:
+        """Send the markers, or wait again: a flush may have failed for now.
+
+        If leadership is lost, which this hears before it is told so, the next leader sends them.
+        """
+        if code not in COMMITTED:
+            self._timers.schedule(COMMIT_RETRY_MS, partial(self._mark_when_committed, decided))
+        elif self.stage is Stage.ACTIVE:
             for transaction in decided:
                 self._sender.send(self, transaction)

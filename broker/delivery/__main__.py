@@ -15,60 +15,23 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.http.client import (
-    DEFAULT_ENDPOINT,
     FailedError,
+    UnavailableError,
     add_options,
     ask,
     asked_from,
     at_least_one,
 )
+from broker.http.endpoints_in_turn import EXIT_FAILED, EXIT_OK, EndpointsInTurn
 from config.machine.own_program import usage_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-EXIT_OK, EXIT_FAILED = 0, 1
 DEFAULT_LIMIT: Final = 100
 EVERYTHING: Final = (1 << 31) - 1
 MISDIRECTED: Final = 421
-
-
-class Waits:
-    """What waits, by the endpoints that are asked."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._options = options
-        self.unasked: dict[int, int] = {}
-        """Partitions that no endpoint leads, with their leaders; known once all were asked."""
-
-    def records(self, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each record and the endpoint that knows of it. Raises FailedError."""
-        left, unasked = limit, None
-        for endpoint in self._options.endpoint or [DEFAULT_ENDPOINT]:
-            start: str | None = None
-            while left > 0:
-                page = self._page(endpoint, left, start)
-                for record in page["records"]:
-                    yield endpoint, record
-                left -= len(page["records"])
-                start = page["next"]
-                if start is None:
-                    elsewhere = dict(page["led_elsewhere"])
-                    known = elsewhere if unasked is None else unasked
-                    unasked = {one: known[one] for one in known.keys() & elsewhere.keys()}
-                    break
-        self.unasked = unasked or {}
-
-    def _page(self, endpoint: str, limit: int, start: str | None) -> dict[str, Any]:
-        options = self._options
-        given = {
-            "topic": options.topic,
-            "partition": options.partition,
-            "id": options.id,
-            "limit": limit,
-            "start": start,
-        }
-        return ask(asked_from(endpoint, options), "/waiting", given)
+CONFLICT: Final = 409
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,36 +52,60 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    waits = Waits(options)
+    waits = _waits(options)
     for _, record in waits.records(options.limit):
         _say(record)
-    return _told(waits)
+    return waits.tell("asked for")
 
 
 def _cancel_id(options: argparse.Namespace) -> int:
-    """Cancel all that have the id; what is delivered meanwhile was not to be caught any more."""
-    waits, cancelled = Waits(options), 0
+    """Cancel all that have the id; what is delivered meanwhile is told, and costs no other."""
+    waits, is_done, code = _waits(options), False, EXIT_OK
     for endpoint, record in list(waits.records(EVERYTHING)):
-        _say(_cancel(options, endpoint, record["partition"], record["offset"]))
-        cancelled += 1
-    code = _told(waits)
-    if not cancelled and code == EXIT_OK:
+        is_done = True
+        try:
+            _say(_cancel(options, endpoint, record["partition"], record["offset"]))
+        except FailedError as error:
+            if error.status != CONFLICT:
+                raise
+            sys.stderr.write(f"{error}\n")
+            code = EXIT_FAILED
+    code = max(code, waits.tell("asked for"))
+    if not is_done and code == EXIT_OK:
         raise FailedError(f"no record with the id {options.id} waits in {options.topic}")
     return code
 
 
 def _cancel_place(options: argparse.Namespace) -> int:
     """Cancel one record at the endpoint that leads its partition."""
-    endpoints = options.endpoint or [DEFAULT_ENDPOINT]
-    for endpoint in endpoints:
+    others = []
+    for endpoint in _waits(options).urls:
         try:
             _say(_cancel(options, endpoint, options.partition, options.offset))
         except FailedError as error:
-            if error.status != MISDIRECTED or endpoint == endpoints[-1]:
+            if error.status != MISDIRECTED and not isinstance(error, UnavailableError):
                 raise
+            others.append(str(error))
         else:
-            break
-    return EXIT_OK
+            return EXIT_OK
+    place = f"{options.topic}-{options.partition}"
+    raise FailedError("\n".join((f"no endpoint that can be reached leads {place}:", *others)))
+
+
+def _waits(options: argparse.Namespace) -> EndpointsInTurn:
+    """What waits, by the endpoints that are asked."""
+
+    def page(endpoint: str, limit: int, start: str | None) -> dict[str, Any]:
+        given = {
+            "topic": options.topic,
+            "partition": options.partition,
+            "id": options.id,
+            "limit": limit,
+            "start": start,
+        }
+        return ask(asked_from(endpoint, options), "/waiting", given)
+
+    return EndpointsInTurn(options, page)
 
 
 def _cancel(
@@ -130,14 +117,6 @@ def _cancel(
 
 def _say(line: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def _told(waits: Waits) -> int:
-    """Say which partitions were not asked for; returns the exit code."""
-    for partition, leader in sorted(waits.unasked.items()):
-        led = f"led by broker {leader}" if leader >= 0 else "without a leader"
-        sys.stderr.write(f"partition {partition} was not asked for: it is {led}\n")
-    return EXIT_FAILED if waits.unasked else EXIT_OK
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from broker.delivery.dead_letter_sender import committed
 from broker.delivery.relay_plan import Step
+from broker.delivery.waiting_list import size_of
 from broker.runtime.supervision import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
 from protocol.delays.relay_batch import build_relay
 from protocol.delays.retry_headers import dead_letter
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ONE_ACK: Final = 1
+MOST_BYTES: Final = 1 << 16
+"""Keys, values and headers of one batch, unless one record has more. Fixed: it is made on the event
+loop, and is to fit into `max.message.bytes` of whatever topic."""
 RETRY_SUFFIX: Final = ".retry"
 DEAD_SUFFIX: Final = ".dlq"
 
@@ -70,6 +74,8 @@ class DeadLetterRelay:
         self._poked = asyncio.Event()
         self._task: asyncio.Task[object] | None = None
         self._told: ErrorCode | None = None
+        self._lost: ErrorCode | None = None
+        """Why another producer is needed; told once that one is noted, by who leads then."""
 
     def poke(self) -> None:
         """The plan may have something to do."""
@@ -119,14 +125,25 @@ class DeadLetterRelay:
             return ErrorCode.UNKNOWN_SERVER_ERROR
 
     async def _note(self) -> ErrorCode:
-        relay = self._plan.to_note()
+        relay = self._plan.to_note(await self._fitting(self._plan.to_choose_from()))
         now_ms = self._loop.clock.now_ms()
         batch = memoryview(build_relay(relay, now_ms))
         info = self._partition.append_records(batch, ONE_ACK, FROM_COORDINATOR, now_ms)
         code = await committed(self._partition, info.last_offset + 1)
         if code is ErrorCode.NONE:
             self._plan.noted_in_log(relay)
+            self._tell_loss()
         return code
+
+    async def _fitting(self, positions: Sequence[Position]) -> int:
+        """How many of these dead letters make a batch: those within MOST_BYTES, or one."""
+        size = 0
+        for count, position in enumerate(positions):
+            record = await self._record(position.offset)
+            size += 0 if record is None else size_of(record)
+            if size > MOST_BYTES:
+                return max(count, 1)
+        return len(positions)
 
     async def _send(self) -> ErrorCode:
         plan, partition = self._plan, self._partition
@@ -142,12 +159,8 @@ class DeadLetterRelay:
             return code
         if code is ErrorCode.NONE:
             self._tell_success()
-        else:
-            logger.warning(
-                "dead letters of %s-%d: %s does not know their producer (%s); they are sent by "
-                "another, and some may arrive twice",
-                *(partition.topic, partition.index, topic, code.name),
-            )
+        elif plan.is_producer_lost:
+            self._lost = code
         return ErrorCode.NONE
 
     async def _batch(self, positions: Sequence[Position], relay: Relay) -> bytearray | None:
@@ -178,6 +191,17 @@ class DeadLetterRelay:
                 "dead letters of %s-%d wait: %s",
                 *(self._partition.topic, self._partition.index, code.name),
             )
+
+    def _tell_loss(self) -> None:
+        """Not before: a leader that was deposed unawares is refused as well, and notes nothing."""
+        if self._lost is not None:
+            partition = self._partition
+            logger.warning(
+                "dead letters of %s-%d: their topic does not know their producer (%s); they are "
+                "sent by another, and some may arrive twice",
+                *(partition.topic, partition.index, self._lost.name),
+            )
+            self._lost = None
 
     def _tell_success(self) -> None:
         if self._told is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from broker.network.links import LinkError
 from broker.replication.replica_machine import ACKS_ALL
 from broker.runtime.deferred import Deferred, awaited
+from controller.topics.topic_names import INTERNAL_TOPICS
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.records.recompression import recompress
@@ -59,6 +60,8 @@ class DeadLetterSender:
 
         NONE means that all in-sync replicas have it, now or since it was sent before.
         """
+        if topic in INTERNAL_TOPICS:  # whoever may configure some topic could write to it
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
         metadata = self._parts.metadata
         known = metadata.topic(topic)
         if known is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from broker.delivery.dead_letter_relay import DeadLetterPorts
     from broker.runtime.compute_pool import ComputePool
     from broker.runtime.event_loop import BackgroundLoop
@@ -25,6 +27,7 @@ class DeliveryParts(NamedTuple):
 
     loop: BackgroundLoop
     compute_pool: ComputePool
+    disk_threads: Executor
     dead_letters: DeadLetterPorts
     limits: DeliveryLimits
 

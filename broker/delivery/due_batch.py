@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from broker.delivery.sources import OpenedBatch
 from broker.delivery.waiting_queue import Waiting
-from protocol.delays.delivered_batch import DueRecord, build_delivered
+from protocol.delays.delivered_batch import build_delivered
+from protocol.delays.stored_record import DueRecord
 from protocol.records.builder import TimestampType
 from protocol.records.compression import Codec
 from storage.log.log_rules import TARGET_CODECS
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
     from config.topic import TopicConfig
 
 RECORD_BYTES: Final = 192
-HEADER_BYTES: Final = 10
 BATCH_BYTES: Final = 128
-"""What records, their headers and batches take besides keys, values and names; none takes more."""
+"""What records take besides their fields and headers, and batches besides; none takes more."""
 SLOW_CODECS: Final = {Codec.GZIP, Codec.ZSTD}
 """Not for a record that is large by itself: it would hold up the event loop."""
 
@@ -34,6 +34,8 @@ class DueBatch:
         self._due: list[DueRecord] = []
         self._codec = Codec.NONE
         self._size = 0
+        self.is_full = False
+        """More may be due than was taken."""
         self.passed = 0
         """Records that were taken out of the queue and are not to be delivered."""
 
@@ -56,18 +58,19 @@ class DueBatch:
         while len(self._due) + self.passed < most and self._size < self._most_bytes:
             head = queue.peek()
             if head is None or head.due_ms > now_ms:
-                break
+                return None
             found = None if log.is_gone(head.offset) else sources.find(head.offset)
             if found is None:
-                queue.pop()
-                log.records.cancelled.discard(head.offset)
+                log.pass_by()
                 self.passed += 1
             elif isinstance(found, OpenedBatch):
                 if not self._take(found, head):
                     break
                 queue.pop()
             else:
+                self.is_full = True
                 return None if self._due else found
+        self.is_full = True
         return None
 
     def build(self, needed_from: int) -> memoryview:
@@ -87,10 +90,8 @@ class DueBatch:
         return memoryview(batch)
 
     def _take(self, opened: OpenedBatch, waiting: Waiting) -> bool:
-        record = opened.record(waiting.offset)
-        size = RECORD_BYTES + len(record.key or b"") + len(record.value or b"")
-        for name, value in record.headers:
-            size += HEADER_BYTES + len(name) + len(value or b"")
+        record = opened.stored(waiting.offset)
+        size = RECORD_BYTES + len(record.fields) + len(record.headers)
         if self._due and self._size + size > self._most_bytes:
             return False
         if not self._due:

@@ -34,15 +34,16 @@ class FollowedLog:
         self.dead = RelayPlan(log.delays.last_relay(), WaitingQueue(place, Position, most))
         """Dead letters, if this is a retry topic."""
         self.queue = WaitingQueue(RunPlace(filesystem, log.path, "delivery"), Waiting, most)
+        self._before = log.delays.last_delivered(first)
         self.records = WaitingRecords(
             self.queue,
             self.dead,
             OpenTransactions(most),
             Waiting(point.due_ms, point.offset),
-            log.delays.last_delivered(first),
+            self._before,
         )
         self.sources = Sources(log.delays.read_holding)
-        self._cursor = first
+        self._cursor = self._first = first
         self.is_poked = True
         """Something that has to do with delays was appended and is not followed yet."""
         self.is_loaded = False
@@ -55,6 +56,10 @@ class FollowedLog:
         """
         delays, records = self._log.delays, self.records
         slices = self._slices()
+        if not self.is_loaded:
+            await self._check_before(slices)
+        if is_over():
+            return
         is_at_end = False
         while not is_at_end:
             is_at_end = True
@@ -63,11 +68,33 @@ class FollowedLog:
                 await slices.give_way()
                 for _ in records.follow(entry, delays):
                     await slices.give_way()
+                    if is_over():
+                        return
                 if is_over():
                     return
                 self._cursor = entry.offset + 1
         self.is_poked = False
         self.is_loaded = True
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the log has lost the batch that says when what comes now is due at the earliest.
+
+        Another leader would not know of it, and take what is delivered by it for something else.
+        """
+        return 0 <= self.records.reached_at < self._log.log_start_offset
+
+    async def _check_before(self, slices: Slices) -> None:
+        """See that no batch was delivered between what counts as the last one, and the first read.
+
+        Of each batch from there on that one is held against the log when it is read.
+        """
+        start = 0 if self._before is None else self._before.offset
+        for entry in self._log.delays.entries_from(start):
+            if entry.offset >= self._first:
+                return
+            self._log.delays.check(entry)
+            await slices.give_way()
 
     def needed_from(self) -> int:
         """Nothing before this offset waits."""
@@ -79,6 +106,10 @@ class FollowedLog:
     def waits(self, offset: int) -> bool:
         """See `WaitingRecords.waits`."""
         return self.records.waits(offset, self._log.delays)
+
+    def pass_by(self) -> None:
+        """Take out of the queue what comes next, as it is gone."""
+        self.records.pass_by(self._log.log_end_offset)
 
     def has_room_for(self, cancelled: Sequence[int]) -> bool:
         """Whether the records at these offsets may be cancelled as well."""

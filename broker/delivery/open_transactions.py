@@ -81,9 +81,14 @@ class OpenTransactions:
         self._kept += len(batch.numbers)
         opened.kept.append(batch)
 
-    def abort(self, producer_id: int) -> None:
-        """The transaction of a producer has ended, and nothing of it counts."""
-        self._close(producer_id)
+    def abort(self, producer_id: int) -> list[tuple[int, int]]:
+        """The transaction of a producer has ended, and nothing of it counts.
+
+        Returns first and end offsets of its batches, of those at least that are in memory.
+        """
+        opened = self._close(producer_id)
+        batches = () if opened is None else opened.kept
+        return [(one.base_offset, one.base_offset + len(one.numbers)) for one in batches]
 
     def commit(
         self, producer_id: int, marker_offset: int, delays: LogDelays
@@ -100,7 +105,7 @@ class OpenTransactions:
             for entry in delays.entries_from(opened.read_from):
                 if entry.offset >= marker_offset:
                     break
-                yield _read(entry, producer_id, delays) if entry.kind is DelayKind.WAITING else None
+                yield _read(entry, producer_id, delays)
         self._close(producer_id)
 
     def _close(self, producer_id: int) -> _Opened | None:
@@ -113,6 +118,9 @@ class OpenTransactions:
 
 def _read(entry: DelayEntry, producer_id: int, delays: LogDelays) -> DecidedBatch | None:
     """The batch of an entry if it is of this producer's transaction."""
+    if entry.kind is not DelayKind.WAITING:
+        delays.check(entry)
+        return None
     batch = delays.read(entry)
     header = parse_header(batch)
     if header.producer_id != producer_id or not header.attributes & TRANSACTIONAL_BIT:

@@ -10,7 +10,8 @@ In a retry topic a task beside it sends dead letters on (`dead_letter_relay`).
 A batch is built and appended in one go, right after the log was followed to its end. So nothing can
 be appended in between that would have had to be delivered before, which is what the delivery point
 in the batch says (`protocol.delays.delivered_batch`). Whatever fails throws away what is known,
-and the log is loaded again: what was delivered stands in it.
+and the log is loaded again, after a pause that grows: what was delivered stands in it. Where the
+delay index of a segment is damaged, it is made anew from the log before.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from broker.delivery.dead_letter_relay import DeadLetterRelay
 from broker.delivery.due_batch import DueBatch
 from broker.delivery.followed_log import FollowedLog
 from broker.delivery.sources import OpenedBatch, open_batch
+from broker.partitions.delay_repair import rebuild_delays
 from broker.runtime.deferred import awaited
 from broker.runtime.supervision import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
 from protocol.errors import ApiError, ErrorCode
 from storage.append.append_source import FROM_COORDINATOR
 from storage.delays.delaying_appends import DelayingAppends
+from storage.errors import DamagedDelaysError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +44,12 @@ logger = logging.getLogger(__name__)
 
 LONGEST_WAIT_MS: Final = 1_000
 """Then the clock is looked at again: it may have been set."""
+PACE_MS: Final = 5
+"""From one batch to the next, unless more is due than fits into one.
+
+Fixed: it bounds batches to 200 a second for each partition, and what a record waits besides its
+delay; what is promised is a hundred milliseconds.
+"""
 ONE_ACK: Final = 1
 
 
@@ -58,7 +67,15 @@ class PartitionDelivery:
         self._compute_pool = parts.compute_pool
         self._followed: FollowedLog | None = None
         self._is_over = False
+        self._paced_until_ms = 0
+        """By the monotonic clock: no batch is appended before."""
+        self._damage: DamagedDelaysError | None = None
+        """Of a delay index, to be mended before the log is loaded again."""
         self._waker: asyncio.Future[None] | None = None
+        self._kept_from = 0
+        """What waits needs nothing before this offset, and what says so is committed."""
+        self._known_from = self._known_at = 0
+        """The same, but by all that the log held up to the second of the two."""
         appends = self._log.leader_appends
         assert isinstance(appends, DelayingAppends)
         self._appends = appends
@@ -81,6 +98,11 @@ class PartitionDelivery:
         self._log.offsets.waiting_from = None
         self._wake()
 
+    def note_damage(self, damage: DamagedDelaysError) -> None:
+        """Somebody else has met damage in a delay index of this log: it is made anew."""
+        self._damage = damage
+        self._wake()
+
     def is_over(self) -> bool:
         """Whether `stop` was called."""
         return self._is_over
@@ -89,36 +111,52 @@ class PartitionDelivery:
         """Deliver until `stop` is called, or the disk fails."""
         pause_ms = FIRST_PAUSE_MS
         while not self._is_over:
+            began_ms = self._clock.monotonic_ms()
+            damage, self._damage = self._damage, None
             try:
-                followed = self._followed = FollowedLog(self._log, self._slices, self._parts.limits)
-                await followed.follow(self.is_over)
-                if len(followed.queue):
-                    count = len(followed.queue)
-                    logger.info("delivery: %s has %d records that wait", self._name, count)
-                pause_ms = FIRST_PAUSE_MS
-                loop, ports = self._parts.loop, self._parts.dead_letters
-                self._relay = DeadLetterRelay(
-                    self.partition, followed.dead, self.record, loop, ports
-                )
-                await self._serve(followed)
+                if damage is not None:
+                    threads = self._parts.disk_threads
+                    await rebuild_delays(self._log, damage, self._slices(), threads, self.is_over)
+                await self._deliver()
+                self._forget()
             except Exception as error:  # noqa: BLE001 - told
                 self._forget()
                 if self._is_over or self._log.directory.failure is not None:
                     return  # the replica is another's, or its disk has failed, which was told
+                if self._clock.monotonic_ms() - began_ms > LONGEST_PAUSE_MS:
+                    pause_ms = FIRST_PAUSE_MS
+                self._damage = error if isinstance(error, DamagedDelaysError) else None
                 self._tell(error)
                 await self._wait(pause_ms)
                 pause_ms = min(2 * pause_ms, LONGEST_PAUSE_MS)
         self._forget()
 
+    async def _deliver(self) -> None:
+        followed = self._followed = FollowedLog(self._log, self._slices, self._parts.limits)
+        await followed.follow(self.is_over)
+        if len(followed.queue):
+            count = len(followed.queue)
+            logger.info("delivery: %s has %d records that wait", self._name, count)
+        loop, ports = self._parts.loop, self._parts.dead_letters
+        self._relay = DeadLetterRelay(self.partition, followed.dead, self.record, loop, ports)
+        await self._serve(followed)
+
     async def _serve(self, followed: FollowedLog) -> None:
+        """Return when the work is over, or the log is to be loaded anew."""
         slices = self._slices()
-        while not self._is_over:
+        while not self._is_over and not followed.is_outdated:
+            if self._damage is not None:
+                raise self._damage
             if followed.is_poked:
                 await followed.follow(self.is_over)
                 if self.is_over():
                     return
             if self._relay is not None:
                 self._relay.poke()
+            pace_ms = self._paced_until_ms - self._clock.monotonic_ms()
+            if pace_ms > 0 and len(followed.queue):
+                await self._wait(pace_ms)
+                continue
             batch = DueBatch(self._log.config, self._parts.limits)
             unopened = batch.gather(followed, self._clock.now_ms())
             if unopened is not None:
@@ -138,6 +176,8 @@ class PartitionDelivery:
         now_ms = self._clock.now_ms()
         info = self.partition.append_records(data, ONE_ACK, FROM_COORDINATOR, now_ms)
         records.deliver(batch.last, info.first_offset)
+        if not batch.is_full:
+            self._paced_until_ms = self._clock.monotonic_ms() + PACE_MS
         followed.is_poked = True  # the delivery itself is to be followed
 
     def followed(self) -> FollowedLog:
@@ -192,17 +232,30 @@ class PartitionDelivery:
         """Something was appended."""
         if self._followed is not None:
             self._followed.is_poked = True
-        self._wake()
+            self._wake()  # and end no pause after an error
 
     def _wake(self) -> None:
         if self._waker is not None and not self._waker.done():
             self._waker.set_result(None)
 
     def _needed_from(self) -> int:
-        """For retention: nothing before this offset waits."""
-        if self._followed is None:
-            return self._log.delays.point().waiting_from
-        return self._followed.needed_from()
+        """For retention: what waits needs nothing before this offset, and that is committed.
+
+        What has ended a wait, a delivery or a cancellation, may yet be cut off, and another leader
+        not have it. So what is known now counts once the log of now is committed: at once where
+        nothing is being appended, else at a later call.
+        """
+        followed, log = self._followed, self._log
+        if followed is None or not followed.is_loaded:
+            return max(self._kept_from, log.delays.needed_as_told_by_log())
+        if self._known_at <= log.high_watermark:
+            self._kept_from = self._known_from
+            first, self._known_at = followed.needed_from(), log.log_end_offset
+            is_waiting = first < self._known_at
+            self._known_from = log.delays.needed_for(first) if is_waiting else first
+        if self._known_at <= log.high_watermark:
+            self._kept_from = self._known_from
+        return self._kept_from
 
     def _check_waiting(self, offsets: Sequence[int]) -> None:
         """For cancellations: raises ApiError unless a record waits at each offset."""
@@ -221,7 +274,10 @@ class PartitionDelivery:
             followed.close()
 
     def _tell(self, error: Exception) -> None:
-        if isinstance(error, ApiError):
+        if isinstance(error, DamagedDelaysError):
+            text = "delivery: %s is interrupted, the index is made anew from the log: %s"
+            logger.warning(text, self._name, error)
+        elif isinstance(error, ApiError):
             text = "delivery: %s is interrupted, trying again: %s"
             logger.warning(text, self._name, error)
         else:

@@ -4,6 +4,8 @@
     dead letters, nothing under way    NOTE    in the log up to where they are sent
     noted, and that is committed       SEND    them
     arrived                            NOTE    that, and what is sent next, if there is any
+    gone from the log meanwhile        OBTAIN  another id, once there are more
+    refused as too large             NOTE    that half of them are sent, and fewer from now on
     the answer says that the producer
     is not known, or out of order      OBTAIN  another id: what was under way may arrive twice
     nothing to do                      REST
@@ -23,7 +25,7 @@ from protocol.errors import ErrorCode
 from protocol.records.batch import SEQUENCE_SPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from broker.delivery.waiting_queue import WaitingQueue
 
@@ -39,6 +41,7 @@ _LOST_PRODUCER: Final = frozenset(
         ErrorCode.INVALID_PRODUCER_EPOCH,
     }
 )
+_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 _ARRIVED: Final = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 
 
@@ -64,6 +67,8 @@ class RelayPlan:
         self._dead: deque[Position] = deque()
         """What the next batch consists of; the rest is in the queue."""
         self._behind = queue
+        self._most = MOST_RECORDS
+        """Of one batch; fewer than MOST_RECORDS once one was refused as too large."""
         self._last = NOTHING
         self._least_offset = 0
         self._is_to_note = last is not None and last.arrived != last.sent
@@ -77,6 +82,20 @@ class RelayPlan:
     def least_offset(self) -> int | None:
         """Nothing that has not arrived has a lower offset; None when all has."""
         return self._least_offset if len(self) else None
+
+    @property
+    def is_producer_lost(self) -> bool:
+        """Whether another producer id is needed."""
+        return self._needs_producer
+
+    @property
+    def is_full(self) -> bool:
+        """Whether to `spill` before another is added."""
+        return self._behind.is_full
+
+    def spill(self) -> Iterator[None]:
+        """See `WaitingQueue.spill`."""
+        return self._behind.spill()
 
     def add(self, position: Position) -> None:
         """A record has become a dead letter; in order. One that has arrived is passed over."""
@@ -95,12 +114,14 @@ class RelayPlan:
     def next(self) -> Step:
         """What to do now. OSError when the queue cannot be read, which changes nothing."""
         self._fetch()
-        if self._needs_producer:
-            return Step.OBTAIN if self._dead else Step.REST
         is_under_way = self.noted.sent != self.noted.arrived
         if is_under_way and not self.to_send():
-            self._pass()  # the log has let go of what was sent
-            is_under_way = False
+            # The log has let go of what was sent. How many that were is not known, so neither is
+            # the next sequence number: with this one, the next batch could pass for a duplicate.
+            self.noted = self.noted._replace(arrived=self.noted.sent)
+            self._needs_producer = True
+        if self._needs_producer:
+            return Step.OBTAIN if self._dead else Step.REST
         if self._is_to_note or (self._dead and not is_under_way):
             return Step.NOTE
         return Step.SEND if is_under_way else Step.REST
@@ -112,13 +133,18 @@ class RelayPlan:
         self._needs_producer = False
         self._is_to_note = True
 
-    def to_note(self) -> Relay:
-        """What to append to the log after `next`. Tell `noted_in_log` when it is committed."""
-        noted = self.noted
-        if noted.sent != noted.arrived or not self._dead:
-            return noted
-        last = self._dead[min(len(self._dead), MOST_RECORDS) - 1]
-        return noted._replace(sent=last)
+    def to_choose_from(self) -> Sequence[Position]:
+        """After `next`: what the batch to be noted may consist of, in order."""
+        is_under_way = self.noted.sent != self.noted.arrived
+        return () if is_under_way else tuple(self._dead)[: self._most]
+
+    def to_note(self, count: int) -> Relay:
+        """What to append to the log; tell `noted_in_log` when it is committed.
+
+        The batch is the first `count` of what there was `to_choose_from`.
+        """
+        chosen = self.to_choose_from()[:count]
+        return self.noted._replace(sent=chosen[-1]) if chosen else self.noted
 
     def noted_in_log(self, relay: Relay) -> None:
         """What `to_note` returned is committed."""
@@ -136,6 +162,12 @@ class RelayPlan:
         """
         if code in _LOST_PRODUCER:
             self._needs_producer = True
+            return True
+        sent = self.to_send()
+        if code in _TOO_LARGE and len(sent) > 1:  # so nothing of it was appended
+            self._most = len(sent) // 2
+            self.noted = self.noted._replace(sent=sent[self._most - 1])
+            self._is_to_note = True
             return True
         if code not in _ARRIVED:
             return False

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.delays.delayed_batch import LARGE_BYTES, LARGE_COMPRESSED_BYTES
+from protocol.delays.stored_record import StoredRecord, stored_record
 from protocol.delays.waiting_batch import parse_waiting
 from protocol.records.batch import parse_header
 from protocol.records.compression import Codec
@@ -35,6 +36,11 @@ class OpenedBatch(NamedTuple):
         start = self.starts[offset - self.base_offset]
         (timestamp_delta, _, key, value, headers), _ = parse_record(self.body, start)
         return Record(offset, self.base_timestamp + timestamp_delta, key, value, headers)
+
+    def stored(self, offset: int) -> StoredRecord:
+        """The record that waits at `offset`, for delivery."""
+        start = self.starts[offset - self.base_offset]
+        return stored_record(self.body, start, self.base_timestamp, offset)
 
     def offsets_from(self, first: int) -> range:
         """Offsets of its records, but for those before `first`."""
@@ -74,15 +80,21 @@ class Sources:
         self._opened: list[OpenedBatch] = []
         """By offset."""
         self._bytes = 0
+        self._latest: OpenedBatch | None = None
+        """The one that was found last: the next record is mostly in it, too."""
 
     def find(self, offset: int) -> OpenedBatch | memoryview | None:
         """The opened batch that holds `offset`; one that is large as it is, for `add`.
 
         None when the log does not hold it any more.
         """
+        latest = self._latest
+        if latest is not None and 0 <= offset - latest.base_offset < len(latest.starts):
+            return latest
         at = bisect_right(self._opened, offset, key=_base_offset) - 1
         if at >= 0 and offset - self._opened[at].base_offset < len(self._opened[at].starts):
-            return self._opened[at]
+            self._latest = self._opened[at]
+            return self._latest
         batch = self._read(offset)
         if batch is None or is_large(batch):
             return batch
@@ -96,6 +108,7 @@ class Sources:
         at = bisect_right(self._opened, opened.base_offset, key=_base_offset)
         self._opened.insert(at, opened)
         self._bytes += len(opened.body)
+        self._latest = opened
         return opened
 
 

@@ -12,17 +12,17 @@ from broker.delivery.sources import OpenedBatch, Sources, is_large, open_batch
 from broker.delivery.waiting_queue import Waiting
 from broker.replication.replica_machine import ACKS_ALL
 from protocol.delays.delay_headers import CANCEL
-from protocol.delays.delivered_batch import DueRecord
 from protocol.delays.waiting_batch import build_cancellation, is_cancellation
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import parse_header
 from protocol.records.builder import NewRecord, build_batch
 from storage.append.append_source import FROM_COORDINATOR
 from storage.delays.delay_index import DelayKind
+from storage.errors import DamagedDelaysError
 from storage.key_index.key_hashes import ID_HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from broker.delivery.followed_log import FollowedLog
     from broker.delivery.partition_delivery import PartitionDelivery
@@ -54,10 +54,18 @@ class PageLimits(NamedTuple):
     bytes: int
 
 
+class ListedRecord(NamedTuple):
+    """A record that waits."""
+
+    due_ms: int
+    record: Record
+    """As it stands in its waiting batch, under the offset at which it waits."""
+
+
 class WaitingPage(NamedTuple):
     """Some of what waits, in the order in which it is due."""
 
-    records: list[DueRecord]
+    records: list[ListedRecord]
     """Under the offsets at which they wait."""
     next: Waiting | None
     """Where the next page begins; None behind the last."""
@@ -82,14 +90,14 @@ class WaitingList:
         followed = self._delivery.followed()
         entries: list[Waiting] = []
         for piece in followed.queue.following(start, most):
-            entries = sorted((*entries, *piece))[:most]
+            entries = sorted({*entries, *piece})[:most]  # some may have gone into a file meanwhile
             await self._give_way(followed)
         records = []
         for index, entry in enumerate(entries, 1):
             record = await self._record(entry) if self._is_shown(followed, entry) else None
             await self._give_way(followed)
             if record is not None:
-                records.append(DueRecord(entry.due_ms, record))
+                records.append(ListedRecord(entry.due_ms, record))
                 size += size_of(record)
             is_full = len(records) >= limits.records or size >= limits.bytes
             if index == most or (is_full and index < len(entries)):
@@ -104,9 +112,9 @@ class WaitingList:
         """
         followed, delays = self._delivery.followed(), self._delivery.partition.log.delays
         first = max(start.offset, followed.needed_from())
-        records: list[DueRecord] = []
+        records: list[ListedRecord] = []
         looked, size = 0, 0
-        for entry in delays.entries_from(delays.first_to_read(first)):
+        for entry in self._entries_from(delays.first_to_read(first)):
             await self._give_way(followed)
             opened = await self._opened(entry)
             if opened is None:
@@ -152,6 +160,13 @@ class WaitingList:
             found = self._sources.add(await self._delivery.opened(found))
         return None if found is None else found.record(entry.offset)
 
+    def _entries_from(self, offset: int) -> Iterator[DelayEntry]:
+        try:
+            yield from self._delivery.partition.log.delays.entries_from(offset)
+        except DamagedDelaysError as error:
+            self._delivery.note_damage(error)
+            raise
+
     async def _opened(self, entry: DelayEntry) -> OpenedBatch | None:
         """The batch of an entry; None if it holds no records."""
         if entry.kind is not DelayKind.WAITING:
@@ -163,7 +178,7 @@ class WaitingList:
 
     async def _found(
         self, followed: FollowedLog, opened: OpenedBatch, offset: int, message_id: bytes
-    ) -> DueRecord | None:
+    ) -> ListedRecord | None:
         """The record at an offset if it has the id, and waits."""
         await self._give_way(followed)
         record = opened.record(offset)
@@ -171,7 +186,7 @@ class WaitingList:
             return None
         entry = await self._entry(followed, offset)
         is_shown = entry is not None and self._is_shown(followed, entry)
-        return DueRecord(entry.due_ms, record) if entry is not None and is_shown else None
+        return ListedRecord(entry.due_ms, record) if entry is not None and is_shown else None
 
     async def _entry(self, followed: FollowedLog, offset: int) -> Waiting | None:
         for entry in followed.queue.holding(offset):
@@ -182,6 +197,9 @@ class WaitingList:
 
     def _is_shown(self, followed: FollowedLog, entry: Waiting) -> bool:
         """Whether it still waits, and is replicated."""
+        head = followed.queue.peek()
+        if head is None or entry < head:
+            return False  # taken out since it was found, and its cancellation forgotten, if any
         if followed.is_gone(entry.offset) or entry <= followed.records.delivered:
             return False
         return entry.offset < self._delivery.partition.readable_end(is_read_committed=False)

@@ -1,7 +1,7 @@
 """What waits in one partition, in order: the next in memory, the rest in files.
 
     push, pop    a heap of the next ones
-    runs         when the heap has too many, the later ones go into a file, sorted: a run. Of each
+    spill        when the heap has too many, the later ones go into a file, sorted: a run. Of each
                  run a page is in memory; a heap of their first entries tells which comes next.
 
 So memory grows by a page for each some ten thousand entries (three quarters of
@@ -15,9 +15,11 @@ from __future__ import annotations
 import heapq
 import itertools
 import logging
+from contextlib import suppress
 from operator import itemgetter
-from struct import Struct
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple
+
+from broker.delivery.sorted_run import PAGE_ENTRIES, SORTED_AT_ONCE, Entry, SortedRun, sorted_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,10 +30,6 @@ logger = logging.getLogger(__name__)
 
 KEPT_SHARE: Final = 4
 """One in so many, those that come first, is kept in the heap when the others become a run."""
-PAGE_ENTRIES: Final = 128
-SEARCHED_ENTRIES: Final = 4096
-"""Looked through in one step: a millisecond."""
-_ENTRY = Struct(">qq")
 _offset_of = itemgetter(1)
 _numbers = itertools.count()
 
@@ -41,10 +39,6 @@ class Waiting(NamedTuple):
 
     due_ms: int
     offset: int
-
-
-Entry = TypeVar("Entry", bound=tuple[int, int])
-"""A pair whose second number is an offset, such as `Waiting`."""
 
 
 class RunPlace(NamedTuple):
@@ -68,22 +62,32 @@ class WaitingQueue(Generic[Entry]):
         self._entry = entry
         self._most = most
         self._heap: list[Entry] = []
+        self._offsets: list[int] = []
+        """A heap as well: the offsets of those in `_heap`, and some of `_popped`."""
+        self._popped: set[int] = set()
+        """Offsets that were taken out of `_heap` and are still in `_offsets`."""
         self._heads: list[tuple[Entry, int]] = []
         """The first entry of each run, and the number of the run."""
-        self._runs: dict[int, _Run[Entry]] = {}
+        self._runs: dict[int, SortedRun[Entry]] = {}
         self._runs_made = 0
         self._most_in_heap = most
         self._size = 0
+        self._is_closed = False
 
     def __len__(self) -> int:
         return self._size
 
-    def push(self, waiting: Entry) -> None:
-        """Add one."""
+    def push(self, waiting: Entry) -> bool:
+        """Add one; returns whether too many are in memory now, and are to `spill`."""
         heapq.heappush(self._heap, waiting)
+        heapq.heappush(self._offsets, waiting[1])
         self._size += 1
-        if len(self._heap) > self._most_in_heap:
-            self._spill()
+        return len(self._heap) > self._most_in_heap
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more are in memory than may be."""
+        return len(self._heap) > self._most_in_heap
 
     def peek(self) -> Entry | None:
         """The one that comes first."""
@@ -103,12 +107,14 @@ class WaitingQueue(Generic[Entry]):
                 heapq.heapreplace(self._heads, (following, number))
         else:
             first = heapq.heappop(self._heap)
+            self._popped.add(first[1])
+            self._forget_popped()
         self._size -= 1
         return first
 
     def least_offset(self) -> int | None:
         """No entry has a lower offset; of runs, those count that have been taken out, too."""
-        least = [min(map(_offset_of, self._heap))] if self._heap else []
+        least = self._offsets[:1]
         least += [run.least_offset for run in self._runs.values()]
         return min(least, default=None)
 
@@ -145,110 +151,72 @@ class WaitingQueue(Generic[Entry]):
 
     def close(self) -> None:
         """Remove all files."""
+        self._is_closed = True
         for run in self._runs.values():
             run.remove()
         self._runs.clear()
         self._heads.clear()
         self._heap.clear()
+        self._offsets.clear()
+        self._popped.clear()
         self._size = 0
 
-    def _spill(self) -> None:
-        self._heap.sort()  # a sorted list is a heap
-        kept = self._most // KEPT_SHARE
-        later = self._heap[kept:]
+    def _forget_popped(self) -> None:
+        """Have the least of `_offsets` be one of `_heap`, and not many besides those."""
+        offsets, popped = self._offsets, self._popped
+        while offsets and offsets[0] in popped:
+            popped.remove(heapq.heappop(offsets))
+        # One that waits for long would keep all that came and went since.
+        if len(popped) > len(self._heap) + PAGE_ENTRIES:
+            self._note_offsets()
+
+    def _note_offsets(self) -> None:
+        self._offsets = sorted(map(_offset_of, self._heap))
+        self._popped.clear()
+
+    def spill(self) -> Iterator[None]:
+        """Put the later ones into a file, in steps between which entries may be read and taken.
+
+        None may be added before the last step: until then all are in the heap as they were.
+        """
         self._runs_made += 1
-        name = f"{self._place.name}-{self._number}-{self._runs_made:020d}.tmp"
+        number = self._runs_made
+        name = f"{self._place.name}-{self._number}-{number:020d}.tmp"
         path = f"{self._place.directory}/{name}"
         try:
-            run = _Run(self._place.filesystem, path, later, self._entry)
+            yield from self._spill_to(path, number)
         except OSError as error:
             # Nothing is lost, and the log itself will say so if its disk is full.
             self._most_in_heap *= 2
             logger.warning(
                 "delivery: %s cannot be written, more is kept in memory: %s", path, error
             )
-            return
-        del self._heap[kept:]
-        self._most_in_heap = self._most
-        self._runs[self._runs_made] = run
-        first = run.next()
-        assert first is not None
-        heapq.heappush(self._heads, (first, self._runs_made))
 
-
-class _Run(Generic[Entry]):
-    """Sorted entries in a file, of which one page is in memory."""
-
-    __slots__ = (
-        "_count",
-        "_entry",
-        "_filesystem",
-        "_is_removed",
-        "_page",
-        "_path",
-        "_read",
-        "least_offset",
-    )
-
-    def __init__(
-        self,
-        filesystem: FileSystem,
-        path: str,
-        entries: list[Entry],
-        entry: Callable[[int, int], Entry],
-    ) -> None:
-        data = b"".join([_ENTRY.pack(*entry) for entry in entries])
-        filesystem.replace(path, data, sync=False)
-        self._filesystem = filesystem
-        self._path = path
-        self._entry = entry
-        self._count = len(entries)
-        self._is_removed = False
-        self._read = 0
-        self._page: list[Entry] = []
-        """Those that come next, the last one first."""
-        self.least_offset = min(map(_offset_of, entries))
-
-    def next(self) -> Entry | None:
-        """The entry after the last one that was returned; None at the end."""
-        if not self._page:
-            if self._read == self._count:
-                return None
-            self._read_page()
-        return self._page.pop()
-
-    def following(self, start: Entry, most: int) -> list[Entry]:
-        """The first `most` entries at or after `start`, whether they were returned or not."""
-        low, high = 0, self._count
-        while low < high:
-            middle = (low + high) // 2
-            if self._entries(middle, 1)[0] < start:
-                low = middle + 1
-            else:
-                high = middle
-        return self._entries(low, min(most, self._count - low))
-
-    def pages(self) -> Iterator[list[Entry]]:
-        """All entries, some at a time; ends early when the file is removed."""
-        for first in range(0, self._count, SEARCHED_ENTRIES):
-            if self._is_removed:
-                return
-            yield self._entries(first, min(SEARCHED_ENTRIES, self._count - first))
-
-    def remove(self) -> None:
-        """Let go of the file."""
-        self._is_removed = True
-        self._filesystem.remove(self._path)
-
-    def _read_page(self) -> None:
-        count = min(PAGE_ENTRIES, self._count - self._read)
-        self._page = self._entries(self._read, count)
-        self._page.reverse()
-        self._read += count
-
-    def _entries(self, first: int, count: int) -> list[Entry]:
-        file = self._filesystem.open(self._path)
-        data = file.read_at(first * _ENTRY.size, count * _ENTRY.size)
-        if len(data) < count * _ENTRY.size:
-            raise OSError(f"{self._path} has become shorter")
-        return [self._entry(*fields) for fields in _ENTRY.iter_unpack(data)]
+    def _spill_to(self, path: str, number: int) -> Iterator[None]:
+        count, kept_count = len(self._heap), self._most // KEPT_SHARE
+        kept: list[Entry] = []
+        run = SortedRun(self._place.filesystem, path, self._entry)
+        try:
+            for piece in sorted_pieces(list(self._heap)):
+                room = kept_count - len(kept)
+                kept += piece[:room]
+                run.add(piece[room:])
+                yield
+                if self._is_closed:
+                    return
+            taken = count - len(self._heap)
+            run.begin_at(max(taken - kept_count, 0))
+            first = run.next()
+            if first is not None:
+                heapq.heappush(self._heads, (first, number))
+                self._runs[number] = run
+            left, self._heap = self._heap, kept[taken:]  # a sorted list is a heap
+            self._note_offsets()
+            self._most_in_heap = self._most
+        finally:
+            if number not in self._runs:
+                with suppress(OSError):  # the next start removes it
+                    run.remove()
+        while left:  # to free all at once would take as long as a step
+            del left[-SORTED_AT_ONCE:]
+            yield

@@ -65,18 +65,23 @@ class WaitingRecords:
         self.delivered = delivered
         self.open = open_transactions
         self._reached_ms = -1 if before is None else before.timestamp
-        self._reached_at = -1 if before is None else before.offset
-        """Offset of the delivered batch with which delivery reached that time."""
+        self.reached_at = -1 if before is None else before.offset
+        """Offset of the delivered batch with which delivery reached that time; -1 without one."""
         self._forgotten_to = -1
         self.cancelled: set[int] = set()
         """Offsets of records that are not to be delivered, until their time has come."""
+        self._passed: list[tuple[Waiting, int]] = []
+        """Up to where nothing waits any more of what stood before an offset, beyond `delivered`.
+
+        One, unless the clock was set back: those that follow are earlier, and later in the log.
+        """
 
     def follow(self, entry: DelayEntry, delays: LogDelays) -> Iterator[None]:
         """Take in the next batch, in steps."""
-        if entry.kind is DelayKind.DELIVERED:
-            self._reach(entry.timestamp, entry.offset)
-            return
-        if entry.kind is DelayKind.RELAYED:
+        if entry.kind in {DelayKind.DELIVERED, DelayKind.RELAYED}:
+            delays.check(entry)
+            if entry.kind is DelayKind.DELIVERED:
+                self._reach(entry.timestamp, entry.offset)
             return
         batch = delays.read(entry)
         header = parse_header(batch)
@@ -88,7 +93,7 @@ class WaitingRecords:
         if header.is_transactional:
             self.open.add(header.producer_id, one)
         elif one.is_cancellation:
-            self.cancelled.update(one.numbers)
+            yield from self._cancel(one.numbers, delays)
         else:
             yield from self._push(one, waiting.received_ms, None)
 
@@ -96,6 +101,14 @@ class WaitingRecords:
         """All up to `last` is delivered, with a batch of offset `at`."""
         self.delivered = last
         self._reach(last.due_ms, at)
+        self._passed = [one for one in self._passed if one[0] > last]
+
+    def pass_by(self, end_offset: int) -> None:
+        """Take out of the queue what comes next, as it is gone; the log ends at `end_offset`."""
+        gone = self.queue.pop()
+        self.cancelled.discard(gone.offset)
+        self._passed = [one for one in self._passed if one[0] > gone]
+        self._passed.append((gone, end_offset))
 
     def needed_from(self, end_offset: int) -> int:
         """Nothing before this offset waits; `end_offset` is up to where the log was followed."""
@@ -119,10 +132,8 @@ class WaitingRecords:
 
         Of a transaction that is committed none is known to wait.
         """
-        if offset in self.cancelled:
-            return True
         found = delays.waiting_at(offset)
-        if found is None:
+        if found is None or found.number == DEAD:
             return False
         header = found.header
         if header.is_transactional:
@@ -132,38 +143,45 @@ class WaitingRecords:
     def _is_to_come(self, found: WaitingRecord, offset: int) -> bool:
         """Whether a record of no transaction is behind what is delivered."""
         header, since_ms, time = found
-        if time == DEAD:
-            return False
         # It is due later if it came after delivery had reached a later time; but of that only one
         # time matters, since before it all is delivered, and behind it nothing.
-        reached_ms = self._reached_ms if header.base_offset > self._reached_at else -1
-        return Waiting(_due_ms(time, since_ms, reached_ms), offset) > self.delivered
+        reached_ms = self._reached_ms if header.base_offset > self.reached_at else -1
+        waiting = Waiting(_due_ms(time, since_ms, reached_ms), offset)
+        return waiting > self.delivered and not any(
+            waiting <= passed and offset < end_offset for passed, end_offset in self._passed
+        )
 
     def _reach(self, due_ms: int, at: int) -> None:
         if due_ms > self._reached_ms:
-            self._reached_ms, self._reached_at = due_ms, at
+            self._reached_ms, self.reached_at = due_ms, at
 
     def _end(
         self, producer_id: int, batch: memoryview, entry: DelayEntry, delays: LogDelays
     ) -> Iterator[None]:
         marker = parse_marker(batch)
         if marker is None or marker.type is not ControlType.COMMIT:
-            self.open.abort(producer_id)
+            for first, end in self.open.abort(producer_id):
+                self.cancelled.difference_update(range(first, end))
             return
         for one in self.open.commit(producer_id, entry.offset, delays):
             if one is not None:
                 if one.is_cancellation:
-                    yield from self._cancel_late(one.numbers, delays)
+                    yield from self._cancel(one.numbers, delays)
                 else:
                     yield from self._push(one, entry.timestamp, entry.offset)
             yield
 
-    def _cancel_late(self, offsets: Sequence[int], delays: LogDelays) -> Iterator[None]:
-        """Cancel what still waits now that the transaction that cancels has committed."""
+    def _cancel(self, offsets: Sequence[int], delays: LogDelays) -> Iterator[None]:
+        """Cancel what still waits.
+
+        Not all does any more, if this is done when a transaction commits, or the log is loaded.
+        """
         for offset in offsets:
             found = delays.waiting_at(offset)
-            if found is not None and (
-                found.header.is_transactional or self._is_to_come(found, offset)
+            if (
+                found is not None
+                and found.number != DEAD
+                and (found.header.is_transactional or self._is_to_come(found, offset))
             ):
                 self.cancelled.add(offset)
             yield
@@ -172,7 +190,7 @@ class WaitingRecords:
         self, decided: DecidedBatch, since_ms: int, committed_at: int | None
     ) -> Iterator[None]:
         """Have records wait; `committed_at` is the offset of the end of their transaction."""
-        queue, delivered = self.queue, self.delivered
+        queue, push, delivered = self.queue, self.queue.push, self.delivered
         base_offset, times, _ = decided
         reached_ms = self._reached_ms + (committed_at is not None)
         for index, time in enumerate(times):
@@ -180,10 +198,14 @@ class WaitingRecords:
                 offset = base_offset + index
                 at = offset if committed_at is None else committed_at
                 self.dead.add(Position(at, offset))
+                if self.dead.is_full:
+                    yield from self.dead.spill()
                 continue
             waiting = Waiting(_due_ms(time, since_ms, reached_ms), base_offset + index)
-            if waiting > delivered:
-                queue.push(waiting)
+            if waiting <= delivered:
+                self.cancelled.discard(waiting.offset)
+            elif push(waiting):
+                yield from queue.spill()
             if index % PUSHED_AT_ONCE == PUSHED_AT_ONCE - 1:
                 yield
 

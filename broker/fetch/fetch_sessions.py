@@ -14,31 +14,39 @@ An unknown id or an unexpected epoch is an error of the whole request; so is an 
 when the request came, if the session has gone on before its answer was made. Epochs wrap to 1. A
 session speaks of topics either by name (before v13) or by id, never both.
 
-When all slots are taken, `session_eviction` says who gives way: consumers to followers.
+When all slots are taken, or too many partitions are in all sessions, `session_eviction` says who
+gives way: consumers to followers. A reader that gets no session, or whose session grows too large,
+lists all its partitions in each request.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from broker.fetch.fetched_partition import UNSENT, FetchedPartition
 from broker.fetch.follower_batching import FollowerBatching
 from broker.fetch.session_eviction import NO_RANK, EvictionOrder
+from broker.runtime.slices import at_once
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Generator, Iterator
     from uuid import UUID
 
-    from broker.replication.followers import Follower
-    from protocol.messages.fetch import FetchRequest, FetchResponse
+    from protocol.messages.fetch import FetchRequest
 
 NO_SESSION: Final = 0
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
 LAST_EPOCH: Final = 2**31 - 1
 FIRST_VERSION_BY_ID: Final = 13
-UNSENT: Final = -1
+LONGEST_NAME: Final = 250
+"""Characters that are kept of a name: one more than a topic's may have."""
+LISTED_AT_ONCE: Final = 100
+"""Partitions of a session that is made, changed or closed in steps: a tenth of a millisecond."""
+CLOSED_AT_ONCE: Final = 1000
+"""Partitions of a session that is closed without steps."""
 
 
 class Waiting(Protocol):
@@ -46,110 +54,6 @@ class Waiting(Protocol):
 
     def look_again(self) -> None:
         """Look at the session's partitions soon: there are more that do not rest."""
-
-
-class Growing(Protocol):
-    """A partition, as far as it tells when to look at it again."""
-
-    def watch_as_follower(self, watcher: FetchedPartition) -> None:
-        """Call `watcher.check` when its log grows or its leadership changes."""
-
-    def unwatch(self, watcher: FetchedPartition) -> None:
-        """Do not, any more."""
-
-
-class FetchedPartition:
-    """What a reader wants of one partition, and what it was last told."""
-
-    __slots__ = (
-        "_follower",
-        "_resting_on",
-        "_session",
-        "current_leader_epoch",
-        "fetch_offset",
-        "index",
-        "last_fetched_epoch",
-        "log_start_offset",
-        "max_bytes",
-        "sent_high_watermark",
-        "sent_log_start_offset",
-        "topic",
-        "topic_id",
-    )
-
-    def __init__(self, topic: str, topic_id: UUID, index: int) -> None:
-        self.topic = topic
-        self.topic_id = topic_id
-        self.index = index
-        self.current_leader_epoch = UNSENT
-        self.sent_high_watermark = UNSENT
-        self.sent_log_start_offset = UNSENT
-        self._resting_on: Growing | None = None
-        self._follower: Follower | None = None
-        self._session: FetchSession | None = None
-
-    def rest(self, session: FetchSession, partition: Growing, follower: Follower) -> None:
-        """Nothing is to be sent, and there will be nothing until `partition` calls `check`.
-
-        In a session that was closed meanwhile nothing rests: nobody would ever rouse it.
-        """
-        if session.is_closed:
-            return
-        del session.active[self]
-        self._session, self._resting_on, self._follower = session, partition, follower
-        follower.rest(session)
-        partition.watch_as_follower(self)
-
-    def rouse(self) -> None:
-        """Rest no more."""
-        session, partition, follower = self._session, self._resting_on, self._follower
-        if session is not None and partition is not None and follower is not None:
-            self._session = self._resting_on = self._follower = None
-            partition.unwatch(self)
-            follower.rouse(session)
-            session.active[self] = None
-
-    def check(self) -> None:
-        """The partition has grown, or its leadership has changed."""
-        session = self._session
-        self.rouse()
-        if session is not None and session.waiting is not None:
-            session.waiting.look_again()
-
-    def want(self, partition: FetchRequest.Topic.Partition) -> None:
-        """Take over what the request says.
-
-        In a new leader epoch the reader may have put the last answer aside, so it is told all anew.
-        """
-        if partition.current_leader_epoch != self.current_leader_epoch:
-            self.sent_high_watermark = UNSENT
-        self.fetch_offset = partition.fetch_offset
-        self.max_bytes = partition.partition_max_bytes
-        self.current_leader_epoch = partition.current_leader_epoch
-        self.last_fetched_epoch = partition.last_fetched_epoch
-        self.log_start_offset = partition.log_start_offset
-
-    def is_news(self, answer: FetchResponse.Response.Partition) -> bool:
-        """Whether the reader was not told this last time (KIP-227)."""
-        return bool(
-            answer.error_code
-            or answer.records
-            or answer.diverging_epoch.epoch >= 0
-            or answer.preferred_read_replica >= 0
-            or answer.high_watermark != self.sent_high_watermark
-            or answer.log_start_offset != self.sent_log_start_offset
-        )
-
-    def note_sent(self, answer: FetchResponse.Response.Partition) -> bool:
-        """Remember what the reader is told; returns whether it is news to it (KIP-227)."""
-        if answer.error_code or answer.diverging_epoch.epoch >= 0:
-            # It does something else first, and is told all this once it has.
-            self.sent_high_watermark = UNSENT
-            return True
-        is_news = self.is_news(answer)
-        self.sent_high_watermark = answer.high_watermark
-        self.sent_log_start_offset = answer.log_start_offset
-        return is_news
 
 
 class FetchSession:
@@ -209,11 +113,10 @@ class FetchSession:
             partition.rouse()
             del self.active[partition]
 
-    def close(self) -> None:
-        """Nobody asks any more."""
+    def close(self) -> Iterator[None]:
+        """Nobody asks any more; what rests is roused, and then freed, in the steps."""
         self.is_closed = True
-        for partition in self.partitions.values():
-            partition.rouse()
+        return _let_go(list(self.partitions.values()))
 
     def advance(self) -> None:
         """Expect the next epoch."""
@@ -254,16 +157,34 @@ class Opened:
         return self.session.identity if self.session is not None else NO_SESSION
 
 
-class FetchSessions:
-    """All sessions of a broker: at most `max.incremental.fetch.session.cache.slots`."""
+class SessionLimits(NamedTuple):
+    """What sessions may be kept."""
 
-    def __init__(self, slots: int, eviction_ms: int, draw_identity: Callable[[], int]) -> None:
-        """`draw_identity` gives random positive int32 numbers."""
-        self._slots = slots
+    slots: int
+    """`max.incremental.fetch.session.cache.slots`."""
+    partitions: int
+    """`max.incremental.fetch.session.cache.partitions`: of all sessions together."""
+    eviction_ms: int
+    """How long a session has its place for sure, and after how long without use it has none."""
+
+
+class FetchSessions:
+    """All sessions of a broker."""
+
+    def __init__(
+        self,
+        limits: SessionLimits,
+        draw_identity: Callable[[], int],
+        later: Callable[[Iterator[None]], None] = at_once,
+    ) -> None:
+        """`draw_identity` gives random positive int32 numbers; `later` is `Leftovers.add`."""
+        self._later = later
+        self._slots = limits.slots
+        self._most_partitions = limits.partitions
         self._draw_identity = draw_identity
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
         """In the order in which they were used."""
-        self._order = EvictionOrder(eviction_ms)
+        self._order = EvictionOrder(limits.eviction_ms)
         self.evicted_count = 0
         """Sessions that gave way to others so far."""
 
@@ -274,14 +195,42 @@ class FetchSessions:
         """Find or make the session of a request; raises ApiError for the whole of it."""
         is_by_id = version >= FIRST_VERSION_BY_ID
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            former = self._sessions.get(request.session_id)
-            if former is not None:
-                self._remove(former)
-            partitions = _listed(request, is_by_id=is_by_id)
-            session = None
-            if request.session_epoch == INITIAL_EPOCH:
-                session = self._create(request, partitions, now_ms, is_by_id=is_by_id)
-            return Opened(list(partitions.values()), session, is_incremental=False)
+            return self._open_anew(request, _listed(request, is_by_id=is_by_id), now_ms, is_by_id)
+        session = self._continued(request, is_by_id=is_by_id)
+        self._update(session, request)
+        return self._gone_on(session, session.epoch, now_ms)
+
+    def open_in_steps(
+        self, request: FetchRequest, version: int, now_ms: int
+    ) -> Generator[None, None, Opened]:
+        """As `open`, for a request that names many partitions: others may be served in between."""
+        is_by_id = version >= FIRST_VERSION_BY_ID
+        if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            listed: dict[tuple[str | UUID, int], FetchedPartition] = {}
+            yield from _list(request, listed, is_by_id=is_by_id)
+            return self._open_anew(request, listed, now_ms, is_by_id)
+        session = self._continued(request, is_by_id=is_by_id)
+        epoch = session.epoch
+        yield from self._update_in_steps(session, request)
+        return self._gone_on(session, epoch, now_ms)
+
+    def _open_anew(
+        self,
+        request: FetchRequest,
+        partitions: dict[tuple[str | UUID, int], FetchedPartition],
+        now_ms: int,
+        is_by_id: bool,
+    ) -> Opened:
+        former = self._sessions.get(request.session_id)
+        if former is not None:
+            self._remove(former)
+        session = None
+        if request.session_epoch == INITIAL_EPOCH:
+            session = self._create(request, partitions, now_ms, is_by_id=is_by_id)
+        return Opened(list(partitions.values()), session, is_incremental=False)
+
+    def _continued(self, request: FetchRequest, *, is_by_id: bool) -> FetchSession:
+        """The session that a request goes on with, which then expects the next one."""
         session = self._sessions.get(request.session_id)
         if session is None:
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -289,14 +238,26 @@ class FetchSessions:
             raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.is_by_id != is_by_id:
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        self._update(session, request)
+        session.advance()
+        return session
+
+    def _gone_on(self, session: FetchSession, epoch: int, now_ms: int) -> Opened:
+        """The session has what the request wants; others may have been served meanwhile."""
+        if session.is_closed:
+            raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != epoch:
+            raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if not session.partitions:
             self._remove(session)
             return Opened([], None, is_incremental=False)
-        session.advance()
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.identity)
         self._order.note_use(session, now_ms)
+        if self._order.partition_count > self._most_partitions and not self._make_room(
+            0, now_ms, is_by_follower=session.is_by_follower
+        ):
+            self._remove(session)
+            raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         return Opened(session.active.keys(), session, is_incremental=True)
 
     def give_up(self, session: FetchSession) -> None:
@@ -307,7 +268,26 @@ class FetchSessions:
     def _remove(self, session: FetchSession) -> None:
         del self._sessions[session.identity]
         self._order.forget(session)
-        session.close()
+        steps = session.close()
+        (self._later if len(session.partitions) > CLOSED_AT_ONCE else at_once)(steps)
+
+    def _make_room(self, added: int, now_ms: int, *, is_by_follower: bool) -> bool:
+        """Evict sessions until so many partitions may be added; tells whether that was enough."""
+        if added > self._most_partitions:
+            return False
+        while self._order.partition_count + added > self._most_partitions:
+            evicted = next(iter(self._sessions.values()), None)
+            if evicted is None or not self._order.is_stale(evicted, now_ms):
+                identity = self._order.largest_consumer() if is_by_follower else None
+                if identity is None:
+                    return False
+                evicted = self._sessions[identity]
+            self._evict(evicted)
+        return True
+
+    def _evict(self, session: FetchSession) -> None:
+        self._remove(session)
+        self.evicted_count += 1
 
     def _has_room(self, size: int, now_ms: int, *, is_by_follower: bool) -> bool:
         """Whether a session may be added; one that has to give way to it is evicted."""
@@ -321,8 +301,7 @@ class FetchSessions:
             if identity is None:
                 return False
             evicted = self._sessions[identity]
-        self._remove(evicted)
-        self.evicted_count += 1
+        self._evict(evicted)
         return True
 
     def _create(
@@ -334,7 +313,10 @@ class FetchSessions:
         is_by_id: bool,
     ) -> FetchSession | None:
         is_by_follower = max(request.replica_id, request.replica_state.replica_id) >= 0
-        if not self._has_room(len(partitions), now_ms, is_by_follower=is_by_follower):
+        size = len(partitions)
+        if not self._make_room(size, now_ms, is_by_follower=is_by_follower):
+            return None
+        if not self._has_room(size, now_ms, is_by_follower=is_by_follower):
             return None
         identity = self._draw_identity()
         while identity in self._sessions or identity == NO_SESSION:
@@ -348,12 +330,39 @@ class FetchSessions:
     @staticmethod
     def _update(session: FetchSession, request: FetchRequest) -> None:
         for forgotten in request.forgotten_topics_data:
-            name = forgotten.topic_id if session.is_by_id else forgotten.topic
+            name = forgotten.topic_id if session.is_by_id else forgotten.topic[:LONGEST_NAME]
             for index in forgotten.partitions:
                 session.forget((name, index))
-        listed = _listed(request, is_by_id=session.is_by_id, known=session.partitions)
-        for key, fetched in listed.items():
+        known = session.partitions
+        for key, fetched in _listed(request, is_by_id=session.is_by_id, known=known).items():
             session.list_again(key, fetched)
+
+    @staticmethod
+    def _update_in_steps(session: FetchSession, request: FetchRequest) -> Iterator[None]:
+        for forgotten in request.forgotten_topics_data:
+            name = forgotten.topic_id if session.is_by_id else forgotten.topic[:LONGEST_NAME]
+            for number, index in enumerate(forgotten.partitions):
+                session.forget((name, index))
+                if number % LISTED_AT_ONCE == 0:
+                    yield
+            yield
+        listed: dict[tuple[str | UUID, int], FetchedPartition] = {}
+        yield from _list(request, listed, is_by_id=session.is_by_id, known=session.partitions)
+        for number, (key, fetched) in enumerate(listed.items()):
+            session.list_again(key, fetched)
+            if number % LISTED_AT_ONCE == 0:
+                yield
+
+
+def _let_go(left: list[FetchedPartition]) -> Iterator[None]:
+    """Rouse what rests, and then free it: once its session is gone, nobody else holds it."""
+    for start in range(0, len(left), LISTED_AT_ONCE):
+        for each in left[start : start + LISTED_AT_ONCE]:
+            each.rouse()
+        yield
+    while left:
+        del left[-LISTED_AT_ONCE:]
+        yield
 
 
 def _listed(
@@ -364,13 +373,28 @@ def _listed(
 ) -> dict[tuple[str | UUID, int], FetchedPartition]:
     """The partitions that a request lists, each once; known ones keep what they were told."""
     listed: dict[tuple[str | UUID, int], FetchedPartition] = {}
+    at_once(_list(request, listed, is_by_id=is_by_id, known=known))
+    return listed
+
+
+def _list(
+    request: FetchRequest,
+    listed: dict[tuple[str | UUID, int], FetchedPartition],
+    *,
+    is_by_id: bool,
+    known: dict[tuple[str | UUID, int], FetchedPartition] | None = None,
+) -> Iterator[None]:
+    """`_listed`, in steps."""
     for topic in request.topics:
-        name = topic.topic_id if is_by_id else topic.topic
-        for partition in topic.partitions:
+        topic_name = topic.topic[:LONGEST_NAME]
+        name = topic.topic_id if is_by_id else topic_name
+        for number, partition in enumerate(topic.partitions):
+            if number % LISTED_AT_ONCE == LISTED_AT_ONCE - 1:
+                yield
             key = (name, partition.partition)
             fetched = known.get(key) if known else None
             if fetched is None:
-                fetched = FetchedPartition(topic.topic, topic.topic_id, partition.partition)
+                fetched = FetchedPartition(topic_name, topic.topic_id, partition.partition)
             fetched.want(partition)
             listed[key] = fetched
-    return listed
+        yield

@@ -14,6 +14,11 @@ ten minutes old, a follower's of 3 just made. A consumer with 5 gets no session,
 the place of the first. A follower takes the place of the consumer's whatever the sizes; the next
 one, none, as both are followers' and new.
 
+The partitions of all sessions together are bounded too, which Apache Kafka's are not. There the
+largest of the consumers' sessions gives way to a follower's, as that makes the most room, and none
+to a consumer's but what nobody used for long: else one client with many partitions would take the
+sessions of all others.
+
 Source: `FetchSessionCacheShard.tryEvict` and `touch` in Apache Kafka, which has eight such caches,
 so as to share no lock; here is one.
 """
@@ -41,6 +46,8 @@ class EvictionOrder:
         """Those that a follower's session may evict: consumers' and mature ones."""
         self._by_all: list[Rank] = []
         """Those that any session may evict: mature ones."""
+        self.partition_count = 0
+        """Of all sessions, each as of its last use."""
 
     def note_use(self, session: FetchSession, now_ms: int) -> None:
         """Call it when a session was made, and after each request of it."""
@@ -49,6 +56,7 @@ class EvictionOrder:
         if size == session.rank[1] and is_mature == session.is_mature:
             return
         self.forget(session)
+        self.partition_count += size
         session.is_mature = is_mature
         session.rank = rank = (session.is_by_follower, size, session.identity)
         if is_mature:
@@ -58,6 +66,11 @@ class EvictionOrder:
 
     def forget(self, session: FetchSession) -> None:
         """The session is no more."""
+        self.partition_count -= max(0, session.rank[1])
+        self._drop(session)
+        session.rank = NO_RANK
+
+    def _drop(self, session: FetchSession) -> None:
         for order in (self._by_all, self._by_followers):
             place = bisect_left(order, session.rank)
             if place < len(order) and order[place] == session.rank:
@@ -73,3 +86,8 @@ class EvictionOrder:
         if not order or (is_by_follower, size, 0) < order[0]:
             return None
         return order[0][2]
+
+    def largest_consumer(self) -> int | None:
+        """The id of the consumer's session with the most partitions, None if there is none."""
+        place = bisect_left(self._by_followers, (True, -1, -1))
+        return self._by_followers[place - 1][2] if place else None

@@ -8,8 +8,9 @@ import json
 import os
 import ssl
 from http import HTTPStatus
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
@@ -29,6 +30,10 @@ class FailedError(Exception):
         """`status` is that of HTTP, if it came to that."""
         super().__init__(text)
         self.status = status
+
+
+class UnavailableError(FailedError):
+    """Nobody listens at an endpoint, or it serves nothing now."""
 
 
 class Asked(NamedTuple):
@@ -79,9 +84,13 @@ def ask(
         reason = error.read(LONGEST_REASON).decode("utf-8", "replace").strip()
         if error.code == HTTPStatus.UNAUTHORIZED and asked.user is None:
             reason += "; name the user with --user"
-        raise FailedError(f"{endpoint}: {error.code} {reason}", error.code) from None
-    except (URLError, OSError, ValueError) as error:
-        raise FailedError(f"{endpoint}: {getattr(error, 'reason', error)}") from None
+        is_away = error.code == HTTPStatus.SERVICE_UNAVAILABLE
+        kind = UnavailableError if is_away else FailedError
+        raise kind(f"{endpoint}: {error.code} {reason}", error.code) from None
+    except (OSError, HTTPException) as error:
+        raise UnavailableError(f"{endpoint}: {getattr(error, 'reason', error)}") from None
+    except ValueError as error:
+        raise FailedError(f"{endpoint}: {error}") from None
     return found
 
 

@@ -8,22 +8,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.http.client import (
-    DEFAULT_ENDPOINT,
     FailedError,
     add_options,
     ask,
     asked_from,
     at_least_one,
 )
+from broker.http.endpoints_in_turn import EXIT_FAILED, EndpointsInTurn
 from config.machine.own_program import usage_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-EXIT_OK, EXIT_FAILED = 0, 1
 DEFAULT_LIMIT: Final = 100
 
 
@@ -33,42 +33,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if all(given is None for given in (options.key, options.key_base64, options.id)):
         parser.error("--key, --key-base64 or --id is missing")
+    found = EndpointsInTurn(options, partial(_page, options))
     try:
-        unasked = _show_records(options)
+        for _, record in found.records(options.limit):
+            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
     except FailedError as error:
         sys.stderr.write(f"{error}\n")
         return EXIT_FAILED
-    for partition, leader in sorted(unasked.items()):
-        led = f"led by broker {leader}" if leader >= 0 else "without a leader"
-        sys.stderr.write(f"partition {partition} was not searched: it is {led}\n")
-    return EXIT_FAILED if unasked else EXIT_OK
-
-
-def _show_records(options: argparse.Namespace) -> dict[int, int]:
-    """Write what is found; returns partitions that no endpoint searched, with their leaders."""
-    left = options.limit
-    unasked: dict[int, int] | None = None
-    for endpoint in options.endpoint or [DEFAULT_ENDPOINT]:
-        elsewhere: dict[int, int] = {}
-        start: str | None = None
-        while left > 0:
-            page = _page(endpoint, options, left, start)
-            for record in page["records"]:
-                sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
-            left -= len(page["records"])
-            elsewhere = dict(page["led_elsewhere"])
-            start = page["next"]
-            if start is None:
-                break
-        if left <= 0:
-            return {}
-        known = elsewhere if unasked is None else unasked
-        unasked = {number: known[number] for number in known.keys() & elsewhere.keys()}
-    return unasked or {}
+    return found.tell("searched")
 
 
 def _page(
-    endpoint: str, options: argparse.Namespace, limit: int, start: str | None
+    options: argparse.Namespace, endpoint: str, limit: int, start: str | None
 ) -> dict[str, Any]:
     """One answer. Raises FailedError."""
     given = {

@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from broker.key_index.topic_access import RefusedError, TopicAccess, require_access
+from broker.key_index.topic_access import RefusedError, TopicAccess, require_access, require_whole
 from broker.maintenance.key_indexer import MODULE
 from broker.maintenance.side_process import ProcessEndedError, SideProcess
 from storage.key_index.job import (
@@ -40,6 +40,7 @@ ATTEMPTS: Final = 5
 GRACE_SECONDS: Final = 10.0
 """How long the process may take over what it cannot be stopped at: one batch, a slow disk."""
 NO_LEADER: Final = -1
+STOPPING: Final = ("503 Service Unavailable", "the broker stops")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class Lookups:
         self._indexer = indexer
         self._process = SideProcess(MODULE)
         self._turn = asyncio.Lock()
+        self._is_closed = False
         self.counts = LookupCounts()
 
     async def start(self) -> None:
@@ -81,7 +83,8 @@ class Lookups:
             logger.warning("key index look-ups have no process yet: %s", error)
 
     async def close(self) -> None:
-        """End the process."""
+        """End the process; look-ups that it works at, or that wait for it, are refused."""
+        self._is_closed = True
         await self._process.close()
 
     async def find(self, request: LookupRequest, address: str) -> LookupAnswer:
@@ -104,6 +107,8 @@ class Lookups:
             job, logs = await self._job(request, partitions)
             truncations = {log: log.offsets.truncations for log in logs.values()}
             outcome = await self._run(job)
+            async for partition in self._services.slices().each(partitions):
+                require_whole(partition)  # another may lead, and have acknowledged more, meanwhile
             is_as_it_was = all(
                 log.directory.failure is None and log.offsets.truncations == count
                 for log, count in truncations.items()
@@ -146,6 +151,7 @@ class Lookups:
         places, logs = [], {}
         async for partition in self._services.slices().each(partitions):
             log = partition.log
+            require_whole(partition)
             if log.directory.failure is not None:
                 text = f"log directory {log.directory.path} is offline"
                 raise RefusedError("503 Service Unavailable", text)
@@ -166,14 +172,19 @@ class Lookups:
         is_whole = False
         try:
             # A line of a thousand segments takes milliseconds to write.
-            await process.submit(await asyncio.to_thread(encode_job, job))
-            line = await process.line(job.limits.milliseconds / 1000 + GRACE_SECONDS)
-            if line is None:
+            line = await asyncio.to_thread(encode_job, job)
+            if self._is_closed:  # another process would be ended by nobody
+                raise RefusedError(*STOPPING)
+            await process.submit(line)
+            answer = await process.line(job.limits.milliseconds / 1000 + GRACE_SECONDS)
+            if answer is None:
                 raise RefusedError("504 Gateway Timeout", "the look-up took too long")
-            report = decode_report(line)
+            report = decode_report(answer)
             records = await process.read(report.length) if isinstance(report, LookupDone) else b""
             is_whole = True
         except (OSError, ProcessEndedError, ValueError, KeyError, TypeError) as error:
+            if self._is_closed:
+                raise RefusedError(*STOPPING) from None
             logger.warning("key index look-up failed: %s", error)
             raise RefusedError("500 Internal Server Error", "see the broker's log") from None
         finally:

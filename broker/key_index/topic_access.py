@@ -1,4 +1,7 @@
-"""Who may look something up: the authorizer is asked, and the audit log told."""
+"""Who may look something up, and which partitions can tell all that there is.
+
+The authorizer is asked, and the audit log told.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from broker.security.principal import user
 from protocol.acl_types import AclOperation, ResourceType
 
 if TYPE_CHECKING:
+    from broker.partitions.partition import Partition
     from broker.requests.services import BrokerServices
 
 ANONYMOUS: Final = "ANONYMOUS"
@@ -49,3 +53,17 @@ def require_access(services: BrokerServices, access: TopicAccess) -> None:
     if not is_allowed:
         text = f"{principal} may not {operation.name.lower()} {topic}"
         raise RefusedError(FORBIDDEN, text)
+
+
+def require_whole(partition: Partition) -> None:
+    """Raises RefusedError unless this broker leads it, and knows of all that was acknowledged.
+
+    A new leader does not before its high watermark has reached the start of its epoch: what lies
+    between, which an earlier leader may have acknowledged, is not to be read yet.
+    """
+    name = f"{partition.topic}-{partition.index}"
+    if not partition.is_leader:
+        raise RefusedError("503 Service Unavailable", f"{name} has another leader now; try again")
+    if partition.is_behind_its_epoch:
+        text = f"{name} has a new leader, and what is committed is not known yet; try again"
+        raise RefusedError("503 Service Unavailable", text)

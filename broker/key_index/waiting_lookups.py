@@ -23,7 +23,13 @@ from broker.key_index.request import (
     number_of,
     parameters_of,
 )
-from broker.key_index.topic_access import FORBIDDEN, RefusedError, TopicAccess, require_access
+from broker.key_index.topic_access import (
+    FORBIDDEN,
+    RefusedError,
+    TopicAccess,
+    require_access,
+    require_whole,
+)
 from protocol.acl_types import AclOperation
 from storage.key_index.lookup import as_json, shown_record
 
@@ -32,15 +38,15 @@ if TYPE_CHECKING:
 
     from broker.delivery.deliveries import Deliveries
     from broker.delivery.partition_delivery import PartitionDelivery
-    from broker.delivery.waiting_list import WaitingPage
+    from broker.delivery.waiting_list import ListedRecord, WaitingPage
     from broker.key_index.endpoint import Encode
     from broker.requests.services import BrokerServices
-    from protocol.delays.delivered_batch import DueRecord
 
 LISTED: Final = ("topic", "partition", "id", "id.base64", "limit", "start")
 CANCELLED: Final = ("topic", "partition", "offset")
 MOST_OFFSET: Final = 1 << 63
-_START = re.compile("([0-9]{1,9}):(-?[0-9]{1,18}):(-?[0-9]{1,18})", re.ASCII)
+_START = re.compile("([0-9]{1,9}):(-?[0-9]{1,19}):(-?[0-9]{1,19})", re.ASCII)
+"""As many digits as an int64 has: `delivery.delay.max.ms` allows delays of 2^62 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,7 @@ class WaitingLookups:
         )
         mine, elsewhere = self._partitions(request)
         for number, delivery in mine:
+            require_whole(delivery.partition)
             waiting = WaitingList(delivery, self._services.slices(), is_late)
             place: Waiting | None = request.start[1] if number == request.start[0] else FIRST
             while place is not None and answer.next is None:
@@ -151,7 +158,7 @@ class _Answer:
     def __init__(self, most: int, most_bytes: int) -> None:
         self.left = PageLimits(most, most_bytes)
         self.next: str | None = None
-        self._records: list[tuple[int, DueRecord]] = []
+        self._records: list[tuple[int, ListedRecord]] = []
 
     @property
     def is_full(self) -> bool:

@@ -22,11 +22,18 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker.maintenance.cleaner_process import CleanerProcess
 from broker.maintenance.side_process import ProcessEndedError
+from broker.partitions.delay_repair import rebuild_delays
 from protocol.errors import ApiError
 from storage.compaction.choice import COMPACT, assess, make_job
-from storage.compaction.job import CleanedGroup, CleanerLimits, CleaningDone, CleaningFailed
+from storage.compaction.job import (
+    NO_SEGMENT,
+    CleanedGroup,
+    CleanerLimits,
+    CleaningDone,
+    CleaningFailed,
+)
 from storage.compaction.swap import LogUnderCleaning, discard_cleaned
-from storage.errors import EXHAUSTION, ExhaustedError, LogDirectoryError
+from storage.errors import EXHAUSTION, DamagedDelaysError, ExhaustedError, LogDirectoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,7 +211,10 @@ class LogCleaner:
             self._cannot_clean(log, error)
         else:
             if isinstance(done, CleaningFailed):
-                self._note_failure(log, done)
+                if done.damaged_delays == NO_SEGMENT:
+                    self._note_failure(log, done)
+                else:
+                    await self._mend_delays(log, done)
             else:
                 self._note_success(chosen, done, started_ms)
                 await self._in_background(self._logs.checkpoint_cleaner_offsets)
@@ -255,6 +265,18 @@ class LogCleaner:
             self._clock.monotonic_ms() - started_ms,
             f"; {done.keyless} records without a key were dropped" if done.keyless else "",
         )
+
+    async def _mend_delays(self, log: Log, failed: CleaningFailed) -> None:
+        """The log is cleaned after a while, if its delay index can be made anew."""
+        damage = DamagedDelaysError(failed.message, failed.damaged_delays)
+        self._hold(log, f"{failed.message}; its delay index is made anew from the log")
+        slices = self._slices()
+        try:
+            await rebuild_delays(
+                log, damage, slices, self._executor, lambda: not self._is_present(log)
+            )
+        except Exception as error:  # noqa: BLE001 - told
+            self._cannot_clean(log, error)
 
     def _note_failure(self, log: Log, failed: CleaningFailed) -> None:
         if failed.errno in PASSING:

@@ -32,6 +32,11 @@ REST_MS: Final = 100
 """How long it rests when nothing can go on: by the throttle, a compaction, a want of descriptors.
 Fixed: moves take minutes."""
 
+HOLD_MS: Final = 1000
+"""How long producers that wait for the disk (`flush.messages`) may have to wait for that of a copy.
+If it takes longer, they go on, and the copy tries again: their disk may be better than the other.
+"""
+
 
 class LogMover:
     """Run `run` in a task."""
@@ -114,21 +119,66 @@ class LogMover:
     async def _finish(self, move: FutureReplica) -> bool:
         """Have the copy take the log's place, if nothing keeps it from that."""
         log = move.log
-        if not (move.is_prepared and move.is_flushed_enough()):
+        if not (move.is_prepared and self._is_on_disk(move)):
             await self._on_thread(move.prepare())
+            start = move.copy.log_start_offset
             await self._on_thread(self._logs.checkpoint_log_starts)
+            move.noted_start = start
             await self._on_thread(self._logs.checkpoint_high_watermarks)
         if log.is_being_cleaned or not (self._is_wanted(move) and move.is_prepared):
             return False
-        if not (move.take_rest(self._clock.now_ms()) and move.is_flushed_enough()):
-            return True
         source = log.directory.path
-        old_path = self._logs.end_move(move)
+        if move.is_acknowledged_from_disk:
+            old_path = await self._exchanged_on_disk(move)
+        else:
+            old_path = self._exchanged(move)
+        if old_path is None:
+            return True
         logger.info("moved %s from %s to %s", log.name, source, log.directory.path)
         self.moved += 1
         await self._on_thread(move.settle)
         self._logs.remove_later(log, [old_path], self._clock.now_ms())
         return True
+
+    def _exchanged(self, move: FutureReplica) -> str | None:
+        """Where the old files are, once the copy has taken the log's place; None if it cannot."""
+        if not (move.take_rest(self._clock.now_ms()) and self._is_on_disk(move)):
+            return None
+        return self._logs.end_move(move)
+
+    async def _exchanged_on_disk(self, move: FutureReplica) -> str | None:
+        """As `_exchanged`, once the copy's disk has all that producers were told is on the log's.
+
+        Meanwhile no flush of the log begins, so they are told of no more. What is appended is
+        copied in the end, and flushed with the files that are the log's then.
+        """
+        log = move.log
+        if not move.take_rest(self._clock.now_ms()):
+            return None
+        timer = self._timers.schedule(HOLD_MS, log.flushes.release)
+        log.flushes.hold()
+        try:
+            await self._on_thread(move.flush_records())
+            while self._may_be_exchanged(move):
+                old_path = self._exchanged(move)
+                if old_path is not None:
+                    return old_path
+                await self._timers.sleep(0)
+            return None
+        finally:
+            timer.cancel()
+            log.flushes.release()
+
+    def _may_be_exchanged(self, move: FutureReplica) -> bool:
+        """Whether more of what is appended is all that can keep it from that."""
+        log = move.log
+        is_on_disk = log.flushes.is_held and self._is_on_disk(move)
+        return is_on_disk and self._is_wanted(move) and not log.is_being_cleaned
+
+    @staticmethod
+    def _is_on_disk(move: FutureReplica) -> bool:
+        """Whether the copy's disk has what the log's has; records may have been deleted since."""
+        return move.is_flushed_enough() and move.is_start_noted
 
     def _is_wanted(self, move: FutureReplica) -> bool:
         """Whether it was neither called off nor has its log gone."""

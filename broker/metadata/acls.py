@@ -10,6 +10,7 @@ import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.metadata.acl_deletion import NumberedFilters
 from broker.security.acls.acl_authorizer import AclAuthorizer, AuthorizerSettings
 from config.checks import STANDARD_AUTHORIZER
 from controller.metadata_store.patience import BROKEN
@@ -68,6 +69,7 @@ class Acls:
     ) -> None:
         """`keep(name, work)` owns the tasks that read the store after notifications."""
         self._is_standard = config.authorizer_class_name == STANDARD_AUTHORIZER
+        self._most_deletions = config.authorizer_max_deletions_per_request
         self._settings = authorizer_settings(config)
         self.authorizer = AclAuthorizer(self._settings)
         self._store = store
@@ -121,18 +123,16 @@ class Acls:
         """Delete what the filters match; returns what each of them did match, or is wrong with it.
 
         An entry that several filters match is the first one's, with AclAuthorizer; with
-        StandardAuthorizer it is each one's.
+        StandardAuthorizer it is each one's, and the matches are bounded: ApiError INVALID_REQUEST.
         """
         found: dict[ResourcePattern, dict[AccessControlEntry, list[int]]] = {}
 
         def without(
-            pattern: ResourcePattern, wanted: Sequence[int]
+            pattern: ResourcePattern, wanted: NumberedFilters
         ) -> Callable[[Entries], Entries]:
             def remaining(present: Entries) -> Entries:
                 matched = {
-                    entry: numbers
-                    for entry in present
-                    if (numbers := [n for n in wanted if filters[n].matches_entry(entry)])
+                    entry: numbers for entry in present if (numbers := wanted.matching(entry))
                 }
                 found[pattern] = matched  # anew after a concurrent change
                 return tuple(entry for entry in present if entry not in matched)
@@ -140,13 +140,10 @@ class Acls:
             return remaining
 
         slices = self._slices()
-        changes = {}
-        numbered = await _numbered(filters, slices)
-        async for pattern in slices.each(await self._patterns(filters, slices)):
-            some = sorted((*numbered.get(pattern.name, ()), *numbered.get(None, ())))
-            wanted = [number for number in some if filters[number].matches_pattern(pattern)]
-            if wanted:
-                changes[pattern] = without(pattern, wanted)
+        relevant = await self._relevant(filters, slices)
+        if self._is_standard:
+            await self._check_count(relevant, slices)
+        changes = {pattern: without(pattern, wanted) for pattern, wanted in relevant.items()}
         failed = await self._stored.alter(changes)
         deletions = await self._deletions(len(filters), found, failed)
         unread = {one: error for one, error in failed.items() if one not in found}
@@ -154,6 +151,38 @@ class Acls:
             (_unusable(one) if self._is_standard else None) or _unknown(one, unread) or deleted
             async for one, deleted in slices.each(zip(filters, deletions, strict=True))
         ]
+
+    async def _relevant(
+        self, filters: Sequence[AclFilter], slices: Slices
+    ) -> dict[ResourcePattern, NumberedFilters]:
+        """For each pattern the filters that are about it; only patterns that have some."""
+        relevant: dict[ResourcePattern, NumberedFilters] = {}
+        made: dict[tuple[int, ...], NumberedFilters] = {}
+        numbered = await _numbered(filters, slices)
+        async for pattern in slices.each(await self._patterns(filters, slices)):
+            some = sorted((*numbered.get(pattern.name, ()), *numbered.get(None, ())))
+            wanted = tuple(n for n in some if filters[n].matches_pattern(pattern))
+            if wanted:
+                known = made.get(wanted)
+                if known is None:
+                    are_all_told = self._is_standard
+                    known = NumberedFilters(filters, wanted, are_all_told=are_all_told)
+                    made[wanted] = known
+                relevant[pattern] = known
+        return relevant
+
+    async def _check_count(
+        self, relevant: Mapping[ResourcePattern, NumberedFilters], slices: Slices
+    ) -> None:
+        """Raise ApiError if so many matches are too many, as by StandardAuthorizer."""
+        count = 0
+        for pattern, entries in list(self.authorizer.index.items()):
+            wanted = relevant.get(pattern)
+            async for entry in slices.each(entries if wanted is not None else ()):
+                count += len(wanted.matching(entry)) if wanted is not None else 0
+                if count > self._most_deletions:
+                    text = f"Cannot remove more than {self._most_deletions} acls in a single "
+                    raise ApiError(ErrorCode.INVALID_REQUEST, f"{text}delete operation.")
 
     async def _patterns(
         self, filters: Iterable[AclFilter], slices: Slices

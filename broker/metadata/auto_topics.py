@@ -1,13 +1,13 @@
 """Creates topics on first use, by Metadata or FindCoordinator (`auto.create.topics.enable`).
 
 Creation runs in the background; the client retries. No topic is created twice at a time, nor more
-partitions at a time than one request may create.
+partitions at a time than one request may create. What is asked for while topics are being created
+is created together afterwards, as each creation looks at the names of all topics.
 """
 
 from __future__ import annotations
 
 import logging
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from controller.metadata_store.store import StoreError
@@ -15,7 +15,7 @@ from controller.topics.topic_names import (
     GROUP_METADATA_TOPIC,
     SHARE_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
-    find_collision,
+    collision_key,
     name_problem,
 )
 from controller.topics.topics import NewTopic
@@ -73,6 +73,12 @@ class AutoTopics:
         self._commands = commands
         self._spawn = spawn
         self._under_way: dict[str, int] = {}
+        self._keys_under_way: dict[str, str] = {}
+        self._keys: dict[str, str] = {}
+        """Names of the topics there are by what they collide on, as of a revision of metadata."""
+        self._keys_revision = -1
+        self._waiting: list[NewTopic] = []
+        self._is_creating = False
         self._partitions_under_way = 0
         self.is_alone = True
         """Whether no other broker can ever join: then no replication factor above 1 can be met."""
@@ -81,12 +87,13 @@ class AutoTopics:
         """Begin to create a topic; returns the error code for the client until it exists."""
         if name in self._under_way:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        others = chain(self._metadata.topics, self._under_way)
-        if name_problem(name) or find_collision(name, others):
+        if name_problem(name):
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         topic = self._new_topic(name)
         if self._under_way and self._is_too_much(topic):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if self._collides(name):
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
         brokers = self._metadata.racks
         if topic.replication_factor > len(brokers):
             logger.error(
@@ -97,18 +104,37 @@ class AutoTopics:
             )
             return ErrorCode.INVALID_REPLICATION_FACTOR
         self._under_way[name] = topic.partitions
+        self._keys_under_way[collision_key(name)] = name
         self._partitions_under_way += topic.partitions
-        self._spawn(self._create(topic, brokers), f"create topic {name}")
+        self._waiting.append(topic)
+        if not self._is_creating:
+            self._is_creating = True
+            self._spawn(self._create_all(), "create topics on first use")
         return ErrorCode.LEADER_NOT_AVAILABLE
 
-    async def _create(self, topic: NewTopic, brokers: Mapping[int, str | None]) -> None:
-        result: CreatedTopic | ApiError | StoreError
+    async def _create_all(self) -> None:
         try:
-            result = (await self._commands.create([topic], brokers))[topic.name]
-        except StoreError as error:
-            result = error
+            while self._waiting:
+                topics, self._waiting = self._waiting, []
+                await self._create(topics)
         finally:
-            self._partitions_under_way -= self._under_way.pop(topic.name)
+            self._is_creating = False
+
+    async def _create(self, topics: list[NewTopic]) -> None:
+        results: Mapping[str, CreatedTopic | ApiError | StoreError] = {}
+        try:
+            results = await self._commands.create(topics, self._metadata.racks)
+        except StoreError as error:
+            results = {topic.name: error for topic in topics}
+        finally:
+            for topic in topics:
+                self._partitions_under_way -= self._under_way.pop(topic.name)
+                del self._keys_under_way[collision_key(topic.name)]
+        for topic in topics:
+            self._tell(topic, results[topic.name])
+
+    @staticmethod
+    def _tell(topic: NewTopic, result: CreatedTopic | ApiError | StoreError) -> None:
         if isinstance(result, StoreError):
             logger.error("topic %s not created: %s", topic.name, result)
         elif not isinstance(result, ApiError):
@@ -116,6 +142,21 @@ class AutoTopics:
         elif result.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
             # An error the client can provoke and retry, as a collision with another creation.
             logger.warning("topic %s not created: %s", topic.name, result)
+
+    def _collides(self, name: str) -> bool:
+        """Whether a topic has a name that differs in periods and underscores only.
+
+        A request may name thousands of topics: not all that there are are looked at for each.
+        """
+        key = collision_key(name)
+        if "_" not in key:
+            return False
+        if self._keys_revision != self._metadata.revision:
+            self._keys_revision = self._metadata.revision
+            named = ((collision_key(one), one) for one in self._metadata.topics)
+            self._keys = {known: one for known, one in named if "_" in known}
+        others = (self._keys.get(key, name), self._keys_under_way.get(key, name))
+        return any(other != name for other in others)
 
     def _is_too_much(self, topic: NewTopic) -> bool:
         """Whether this would exceed `max.new.partitions.per.request`, with those being created."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from broker.metadata.metadata_cache import MetadataCache
+    from broker.runtime.slices import Slices
 
 T = TypeVar("T")
 
@@ -51,7 +52,17 @@ def not_controller() -> ApiError:
     return ApiError(ErrorCode.NOT_CONTROLLER, "This broker is not the controller.")
 
 
+async def repeated_among(items: Iterable[T | None], slices: Slices) -> set[T]:
+    """Names or ids that occur more than once; None does not count."""
+    seen: set[T] = set()
+    doubles: set[T] = set()
+    async for item in slices.each(items):
+        if item is not None:
+            (doubles if item in seen else seen).add(item)
+    return doubles
+
+
 def repeated(names: Iterable[T]) -> set[T]:
-    """Names or ids that occur more than once."""
+    """The same of a few."""
     seen: set[T] = set()
     return {name for name in names if name in seen or seen.add(name)}  # type: ignore[func-returns-value]

@@ -41,10 +41,10 @@ class MetricsEndpoint:
         """Scheme, host and port."""
         return self._endpoint.url
 
-    def serve(self, pages: Mapping[str, Callable[[], bytes]]) -> None:
-        """Begin to answer with pages by path; they are made on the endpoint's thread."""
+    def serve(self, pages: Mapping[str, Callable[[], bytes]], threads: int = 1) -> None:
+        """Begin to answer with pages by path; they are made on the endpoint's threads."""
         self._pages = pages
-        self._endpoint.serve(self._answer)
+        self._endpoint.serve(self._answer, threads)
 
     def close(self) -> None:
         """Answer no more; a request under way is left to end by itself."""

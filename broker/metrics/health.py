@@ -14,12 +14,16 @@ ATTEMPTS = 10
 
 
 def status_page(services: BrokerServices) -> bytes:
-    """What a broker that serves says of itself; on any thread."""
+    """What a broker that serves says of itself; on any thread.
+
+    One that is cut off from ZooKeeper knows the state before that.
+    """
     broker_id = services.config.broker_id
     found = {
         "is_serving": True,
         "broker": broker_id,
         "out_of_sync": out_of_sync(services.metadata, broker_id),
+        "is_cut_off": not services.store.is_reachable,
     }
     return json.dumps(found).encode()
 

@@ -96,7 +96,8 @@ class StatusSocket:
 
 
 def ask(path: str, page: str, seconds: float) -> bytes:
-    """Return a page that a status socket serves; raises OSError if nobody answers in time."""
+    """Return a page that a status socket serves; raises OSError if it is not all there in time."""
+    ends = time.monotonic() + seconds
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(seconds)
         with _reachable(path) as address:
@@ -105,6 +106,10 @@ def ask(path: str, page: str, seconds: float) -> bytes:
         pieces = []
         while piece := client.recv(_PIECE):
             pieces.append(piece)
+            left = ends - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("the answer takes too long")
+            client.settimeout(left)
     return b"".join(pieces)
 
 

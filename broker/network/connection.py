@@ -213,12 +213,12 @@ class Connection(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         """The client has closed its side. Its requests are handled first, as by Apache Kafka.
 
-        A producer with acks=0 leaves as soon as it has sent its records, and a request may still
-        hold up those behind it. Returns whether the transport is to stay open: also while answers
-        are queued, which it would drop.
+        A producer with acks=0 leaves as soon as it has sent its records, some of them in requests
+        not served yet. Returns whether the transport is to stay open: also to send what is queued.
         """
         self._is_at_end = True
-        return not self._is_all_handled or not self._outgoing.is_empty
+        is_served = self._blocking is None or not self._blocking.is_unserved
+        return not (is_served and self._is_all_handled and self._outgoing.is_empty)
 
     @property
     def _is_all_handled(self) -> bool:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Ctrl-C ends it at once, without a traceback, until there are brokers to stop.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import asyncio
 import os
@@ -13,7 +19,7 @@ from broker.node.command import follow_restart, show_status
 from broker.node.log_lines import log_as
 from broker.node.member_lock import MemberLock, holder, make_directory
 from broker.node.plan import read_plan
-from broker.node.supervisor import EXIT_OK, Supervisor, logger
+from broker.node.supervisor import EXIT_OK, Supervisor, hold_back_signals, logger
 from config.errors import ConfigError
 from config.machine.own_program import usage_name
 
@@ -31,12 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if not __debug__:  # an error of ours must end up as one, not in somebody's data
         return _refuse("the broker needs its assertions: run Python without -O")
+    if not (options.check or options.status or options.rolling_restart):
+        hold_back_signals()  # its process is known to others as soon as it has its lock
     try:
         plan = read_plan(options.config, options.override, options.log_level)
     except (ConfigError, OSError) as error:
         return _refuse(str(error))
     if options.check:
-        return EXIT_OK
+        return _show_warnings(plan)
     if options.status:
         return show_status(plan)
     if options.rolling_restart:
@@ -50,7 +58,7 @@ def _supervise(plan: NodePlan, options: argparse.Namespace) -> int:
         make_directory(plan.directory)
         lock = MemberLock.take(plan.lock)
     except OSError as error:
-        return _refuse(f"{plan.directory}: {error.strerror}")
+        return _refuse(f"{error.filename}: {error.strerror}")
     if lock is None:
         return _refuse(f"{plan.lock}: process {holder(plan.lock)} supervises these brokers already")
     for warning in plan.warnings:
@@ -74,6 +82,12 @@ def _words(options: argparse.Namespace) -> list[str]:
     for override in options.override:
         words += ["--override", override]
     return words
+
+
+def _show_warnings(plan: NodePlan) -> int:
+    for warning in plan.warnings:
+        print(f"warning: {warning}", file=sys.stderr)  # noqa: T201
+    return EXIT_OK
 
 
 def _refuse(why: str) -> int:

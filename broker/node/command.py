@@ -85,7 +85,10 @@ def _patient_status(plan: NodePlan) -> dict[str, Any]:
 
 
 def _status(plan: NodePlan) -> dict[str, Any]:
+    """What the supervisor says; raises OSError, and ValueError for one that only begins."""
     found: dict[str, Any] = json.loads(ask(plan.socket, STATUS, ANSWER_SECONDS))
+    if "brokers" not in found:
+        raise ValueError("it is starting")
     return found
 
 

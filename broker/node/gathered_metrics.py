@@ -18,18 +18,19 @@ logger = logging.getLogger(__name__)
 
 ANSWER_SECONDS: Final = 8.0
 """Less than Prometheus waits by default: one broker that hangs must not hide the others."""
-MOST_AT_A_TIME: Final = 8
+SCRAPERS: Final = 4
+"""How many are answered at a time: while a broker hangs, each page takes that long."""
 
 
 class GatheredMetrics:
-    """Asks the brokers when somebody asks for a page; on the endpoint's thread."""
+    """Asks the brokers when somebody asks for a page; on the endpoint's threads."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self._members = members
 
     def page(self, name: str) -> bytes:
         """The page of that name, of all brokers, and how they are."""
-        with ThreadPoolExecutor(MOST_AT_A_TIME) as threads:
+        with ThreadPoolExecutor(len(self._members)) as threads:  # several may hang
             pages = list(threads.map(lambda member: _asked(member, name), self._members))
         ids = [str(member.plan.broker_id) for member in self._members]
         told = merged((key, page) for key, page in zip(ids, pages, strict=True) if page)

@@ -27,7 +27,8 @@ MS: Final = 1000
 async def passes(event: asyncio.Event, seconds: float) -> bool:
     """Wait for an event, for so long; tells whether it has come."""
     try:
-        await asyncio.wait_for(event.wait(), seconds)
+        async with asyncio.timeout(seconds):  # wait_for loses a cancellation that comes with it
+            await event.wait()
     except TimeoutError:
         return False
     return True

@@ -1,21 +1,21 @@
 """All brokers of the node begin anew, one after the other, and none while replicas are missing.
 
-Before each step every broker of the node has to serve, and every partition with a replica on one of
-them to have a leader and all its replicas in sync. If that does not come about in time, the restart
-is given up and the brokers that are left go on as they are.
+Before each step every broker of the node has to serve and to reach ZooKeeper, and every partition
+with a replica on one of them to have a leader and all its replicas in sync. If that does not come
+about in time, the restart is given up and the brokers that are left go on as they are.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from broker.node.member import MS, passes
 from broker.node.states import State
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Sequence
 
 logger = logging.getLogger(__name__)
@@ -30,6 +30,15 @@ class Progress(Enum):
     UNDER_WAY = "under way"
     DONE = "done"
     FAILED = "failed"
+
+
+class Stage(NamedTuple):
+    """How far they are, for who asks on another thread."""
+
+    number: int
+    """How many there were, so that who asks for one can tell it from those before."""
+    progress: Progress
+    detail: str
 
 
 class Restartable(Protocol):
@@ -57,20 +66,15 @@ class RollingRestart:
         self._members = members
         self._stop = stop
         self._timeout_seconds = timeout_ms / MS
-        self.number = 0
-        """How many there were, so that who asks for one can tell it from those before."""
-        self.progress = Progress.NONE
-        self.detail = ""
+        self.stage = Stage(0, Progress.NONE, "")
 
     def begin(self, number: int, step: str) -> None:
         """Note that one is under way from now on, and what is done first."""
-        self.number = number
-        self.progress = Progress.UNDER_WAY
-        self._say(step)
+        self._say(Stage(number, Progress.UNDER_WAY, step))
 
     def fail(self, why: str) -> None:
         """Give up."""
-        self.progress, self.detail = Progress.FAILED, why
+        self.stage = self.stage._replace(progress=Progress.FAILED, detail=why)
         logger.error("rolling restart given up: %s", why)
 
     async def run(self) -> None:
@@ -78,24 +82,24 @@ class RollingRestart:
         for member in self._members:
             if not await self._are_in_sync(f"{member.name} waits for replicas"):
                 return
-            self._say(f"{member.name} is being restarted")
+            self._go_on(f"{member.name} is being restarted")
             await member.end()
         if await self._are_in_sync("waiting for the last replicas"):
-            self.progress = Progress.DONE
-            self._say("all brokers were restarted")
+            text = "all brokers were restarted"
+            self._say(self.stage._replace(progress=Progress.DONE, detail=text))
 
     async def _are_in_sync(self, text: str) -> bool:
         """Wait until the next broker may go; False if it must not."""
-        self._say(text)
-        waited = 0.0
+        self._go_on(text)
+        clock = asyncio.get_running_loop().time
+        ends = clock() + self._timeout_seconds
         while missing := await self._missing():
-            if waited >= self._timeout_seconds:
-                self.fail(f"{missing}, after {waited:g} s")
+            if clock() >= ends:  # a broker that hangs takes its time over each question
+                self.fail(f"{missing}, after {self._timeout_seconds:g} s")
                 return False
             if await passes(self._stop, POLL_SECONDS):
                 self.fail("the node is stopping")
                 return False
-            waited += POLL_SECONDS
         return True
 
     async def _missing(self) -> str:
@@ -104,6 +108,8 @@ class RollingRestart:
             if member.state is not State.SERVING:
                 return f"{member.name} is {member.state.value}"
             status = await member.status()
+            if status.get("is_cut_off"):  # it knows an old state, and could not start again
+                return f"{member.name} cannot reach ZooKeeper"
             lacking = status.get("out_of_sync")
             if not isinstance(lacking, int):
                 return f"{member.name} does not say how it is"
@@ -111,6 +117,9 @@ class RollingRestart:
                 return f"{member.name} has replicas of {lacking} partitions that are not in sync"
         return ""
 
-    def _say(self, text: str) -> None:
-        self.detail = text
-        logger.info("rolling restart: %s", text)
+    def _go_on(self, text: str) -> None:
+        self._say(self.stage._replace(detail=text))
+
+    def _say(self, stage: Stage) -> None:
+        self.stage = stage
+        logger.info("rolling restart: %s", stage.detail)

@@ -21,7 +21,7 @@ from broker import node
 from broker.health.service_notices import ServiceNotices
 from broker.metrics.optional_metrics import bound_endpoint
 from broker.metrics.status_socket import METRICS, PARTITIONS, STATUS, StatusSocket
-from broker.node.gathered_metrics import GatheredMetrics
+from broker.node.gathered_metrics import SCRAPERS, GatheredMetrics
 from broker.node.member import Member
 from broker.node.rolling_restart import Progress, RollingRestart
 from broker.runtime.timers import Timers
@@ -42,6 +42,11 @@ EXIT_KILLED: Final = 3
 CHECK_SECONDS: Final = 120
 ENDINGS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 RESTART: Final = signal.SIGUSR1
+
+
+def hold_back_signals() -> None:
+    """Have the signals that a supervisor knows wait until one hears them, and end nothing."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDINGS, RESTART})
 
 
 class Supervisor:
@@ -93,7 +98,8 @@ class Supervisor:
 
             gathered = GatheredMetrics(self._members)
             pages = {PATH: METRICS, PARTITIONS_PATH: PARTITIONS}
-            endpoint.serve({path: partial(gathered.page, name) for path, name in pages.items()})
+            made = {path: partial(gathered.page, name) for path, name in pages.items()}
+            endpoint.serve(made, SCRAPERS)
             logger.info("metrics of all brokers at %s%s", endpoint.url, PATH)
 
     def _status(self) -> bytes:
@@ -108,11 +114,8 @@ class Supervisor:
             }
             for member in self._members
         ]
-        restart = {
-            "number": self._restart.number,
-            "progress": self._restart.progress.value,
-            "detail": self._restart.detail,
-        }
+        stage = self._restart.stage
+        restart = stage._asdict() | {"progress": stage.progress.value}
         return json.dumps({"pid": os.getpid(), "brokers": brokers, "restart": restart}).encode()
 
     def _hear_signals(self) -> None:
@@ -122,7 +125,7 @@ class Supervisor:
                 continue  # under nohup
             loop.add_signal_handler(number, self._end, number)
         loop.add_signal_handler(RESTART, self._restart_is_wanted.set)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # what `_begin_anew` held back comes now
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # what was held back comes now
 
     def _end(self, number: int) -> None:
         if not self._stop.is_set():
@@ -146,7 +149,7 @@ class Supervisor:
         if due is not None:
             self._restart.begin(due, "the supervisor has begun anew")
             await self._restart.run()
-        number = self._restart.number
+        number = self._restart.stage.number
         while True:
             await self._restart_is_wanted.wait()
             self._restart_is_wanted.clear()
@@ -177,8 +180,8 @@ class Supervisor:
 
     def _begin_anew(self, number: int) -> None:
         """Become a new supervisor. Signals wait until that one hears them, and are not lost."""
-        assert self._restart.progress is Progress.UNDER_WAY
-        signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDINGS, RESTART})
+        assert self._restart.stage.progress is Progress.UNDER_WAY
+        hold_back_signals()
         sys.stdout.flush()
         sys.stderr.flush()
         own = module_command(node.__name__, *self._words, "--restart-number", str(number))

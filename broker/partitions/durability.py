@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from broker.partitions.commit_waiters import CommitWaiter
     from protocol.errors import ApiError
+    from storage.directory.log_directory import LogDirectory
+    from storage.log.flushes import RecordsFlush
     from storage.log.log import Log
 
     OnEnd = Callable[[ApiError | None], None]
@@ -59,7 +61,7 @@ def renewed(
             current.lift()
         return None
     wanted = current or Durability(log, flushes, on_end)
-    wanted.flush_if_due()
+    wanted.limit_changed()
     return wanted
 
 
@@ -69,12 +71,12 @@ class Durability:
     __slots__ = (
         "_flushed_end",
         "_flushes",
+        "_is_flushing",
         "_log",
         "_on_end",
         "_started_end",
         "_truncations",
         "_waiters",
-        "is_under_way",
     )
 
     def __init__(self, log: Log, flushes: Flushes, on_end: OnEnd) -> None:
@@ -85,7 +87,8 @@ class Durability:
         self._flushed_end = self._started_end = log.recovery_point
         self._truncations = 0
         self._waiters = CommitWaiters(log.name)
-        self.is_under_way = False
+        self._is_flushing = False
+        log.flushes.on_release = self.flush_if_due
 
     def __str__(self) -> str:
         return self._log.name
@@ -124,6 +127,11 @@ class Durability:
         """Call back all that wait."""
         self._waiters.fail(code)
 
+    def limit_changed(self) -> None:
+        """Fewer or more records need not be on the disk: answer who waits for no flush any more."""
+        self._waiters.complete(self.limit, ErrorCode.NONE)
+        self.flush_if_due()
+
     def lift(self) -> None:
         """The topic's appends wait for the disk no longer."""
         self._waiters.complete(WHOLE_LOG, ErrorCode.NONE)
@@ -137,20 +145,27 @@ class Durability:
 
     # For `group_commit`
 
-    def start(self) -> Callable[[], None]:
-        """Begin a flush: return what any thread may call, which blocks; `ended` must follow.
+    @property
+    def directory(self) -> LogDirectory:
+        """Where it is now."""
+        return self._log.directory
 
-        Both raise LogDirectoryError.
-        """
+    @property
+    def is_under_way(self) -> bool:
+        """Whether to begin no flush now: there is one, or a move of the log holds it (KIP-113)."""
+        return self._is_flushing or self._log.flushes.is_held
+
+    def start(self) -> RecordsFlush:
+        """Begin a flush, and return it; `ended` must follow. Raises LogDirectoryError."""
         offsets = self._log.offsets
         work = self._log.flushes.start_for_records(self._flushed_end)
-        self.is_under_way = True
+        self._is_flushing = True
         self._started_end, self._truncations = offsets.log_end_offset, offsets.truncations
         return work
 
     def ended(self, error: ApiError | None) -> None:
         """A flush has ended; one of a log that was cut meanwhile says nothing."""
-        self.is_under_way = False
+        self._is_flushing = False
         if error is None and self._truncations == self._log.offsets.truncations:
             self._flushed_end = self._started_end
         else:

@@ -1,8 +1,10 @@
 """Flushes for many at once: all that is due when a thread is free goes to the disk together.
 
 A log is flushed by one thread at a time. Whatever is appended to it meanwhile, by however many
-producers, waits for the next flush and shares that; logs that are due at the same time are spread
-over the threads, where the file system makes their waits one. See `durability` for who waits.
+producers, waits for the next flush and shares that. One thread waits for all logs of a directory
+that are due at the same time, if the system can do so in one call, which costs the event loop the
+interpreter's lock once; else they are spread over the threads. Either way the file system makes
+their waits one. See `durability` for who waits.
 """
 
 from __future__ import annotations
@@ -16,14 +18,17 @@ from storage.errors import ExhaustedError
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from broker.partitions.durability import Durability
     from broker.runtime.platform import Platform
     from broker.runtime.timers import Timers
+    from storage.directory.log_directory import LogDirectory
+    from storage.filesystem import FileSystem
+    from storage.log.flushes import RecordsFlush
 
 THREADS: Final = 4
-"""They do nothing but wait for the disk; with several, a slow log does not hold up the others."""
+"""They do nothing but wait for disks; with several, a slow one does not hold up the others."""
 POOL: Final = "flushes"
 
 LOGS_AT_ONCE: Final = 64
@@ -32,7 +37,7 @@ LOGS_AT_ONCE: Final = 64
 RETRY_MS: Final = 100
 """After a want of descriptors, of which nobody else would try again if nothing more came."""
 
-Flush = tuple["Durability", "Callable[[], None]"]
+Flush = tuple["Durability", "RecordsFlush"]
 
 
 class GroupCommit:
@@ -41,6 +46,7 @@ class GroupCommit:
     def __init__(self, loop: asyncio.AbstractEventLoop, timers: Timers, platform: Platform) -> None:
         self._loop = loop
         self._timers = timers
+        self._filesystem = platform.filesystem
         self._executor = platform.threads(THREADS, POOL)
         self._free = THREADS
         self._due: dict[Durability, None] = {}
@@ -66,11 +72,16 @@ class GroupCommit:
         if self._is_closed:
             return
         waiting = (log for log in self._due if not log.is_under_way)
-        ready = list(islice(waiting, THREADS * LOGS_AT_ONCE))
-        while ready and self._free:
-            count = min(-(-len(ready) // self._free), LOGS_AT_ONCE)
-            self._start(ready[:count])
-            ready = ready[count:]
+        ready: dict[LogDirectory, list[Durability]] = {}
+        for log in islice(waiting, self._free * LOGS_AT_ONCE):
+            ready.setdefault(log.directory, []).append(log)
+        for logs in ready.values():
+            count = LOGS_AT_ONCE
+            if not self._filesystem.syncs_together:
+                count = min(-(-len(logs) // max(self._free, 1)), count)
+            while logs and self._free:
+                self._start(logs[:count])
+                del logs[:count]
 
     def _start(self, logs: Sequence[Durability]) -> None:
         flushes: list[Flush] = []
@@ -82,7 +93,7 @@ class GroupCommit:
                 self._tell(log, error)
         if flushes:
             self._free -= 1
-            work = self._loop.run_in_executor(self._executor, _flush_all, flushes)
+            work = self._loop.run_in_executor(self._executor, _flush_all, self._filesystem, flushes)
             work.add_done_callback(partial(self._ended, flushes))
 
     def _ended(
@@ -113,14 +124,19 @@ class GroupCommit:
         self._timers.on_failure("group commit", error)
 
 
-def _flush_all(flushes: Sequence[Flush]) -> list[Exception | None]:
-    """On a thread: wait for the disk, log by log."""
-    return [_error_of(work) for _, work in flushes]
-
-
-def _error_of(work: Callable[[], None]) -> Exception | None:
+def _flush_all(filesystem: FileSystem, flushes: Sequence[Flush]) -> list[Exception | None]:
+    """On a thread: wait for the disk; returns what came of each."""
+    files = [file for _, flush in flushes for file in flush.files]
     try:
-        work()
+        outcomes = iter(filesystem.sync_files(files))
+    except Exception as error:  # noqa: BLE001 - told, to all
+        return [error for _ in flushes]
+    return [_error_of(flush, [next(outcomes) for _ in flush.files]) for _, flush in flushes]
+
+
+def _error_of(flush: RecordsFlush, outcomes: Sequence[OSError | None]) -> Exception | None:
+    try:
+        flush.finish(outcomes)
     except Exception as error:  # noqa: BLE001 - told
         return error
     return None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from broker.partitions.commit_waiters import COMMITTED, NOBODY_WAITS, CommitWaiter, CommitWaiters
 from broker.partitions.durability import NEVER, Durability, renewed
 from broker.partitions.watchers import NOBODY_WATCHES, Watcher, Watchers
-from broker.replication.effects import NO_OFFSET, NOTHING
+from broker.replication.effects import NO_OFFSET, NOTHING, Effects
 from broker.replication.replica_machine import NO_EPOCH, NO_LIMIT, ReplicaMachine
 from protocol.errors import ApiError, ErrorCode
 from protocol.uuids import ZERO_UUID
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from broker.partitions.partition_services import PartitionServices
     from broker.partitions.throttle import Throttle
-    from broker.replication.effects import Effects, Proposal, Stored
+    from broker.replication.effects import Proposal, Stored
     from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
     from protocol.wire import Buffer
     from storage.append.append_info import AppendInfo
@@ -131,13 +131,11 @@ class Partition:
 
     def check_lag(self) -> None:
         """Propose to go on without followers that lag; call it by the clock."""
-        if self.machine.in_sync.followers:
-            self._carry_out(self.machine.tick(self._monotonic_ms()))
+        self._carry_out(self.machine.tick(self._monotonic_ms()))
 
     def brokers_changed(self) -> None:
         """A broker came or died: a dead one is not waited for."""
-        if self.machine.in_sync.followers:
-            self._carry_out(self.machine.brokers_changed(self._monotonic_ms()))
+        self._carry_out(self.machine.brokers_changed(self._monotonic_ms()))
 
     def config_changed(self) -> None:
         """The topic's configuration has changed: what commits and acknowledgements wait for."""
@@ -187,6 +185,9 @@ class Partition:
         Raises ApiError as `Log.append_as_follower` does.
         """
         if records:
+            begins_at = self.log.begins_within(records)
+            if begins_at is not None:
+                self._carry_out(Effects(restart_at=begins_at))
             self.log.append_as_follower(records, now_ms)
         self.heard_from_leader(high_watermark, log_start_offset)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
@@ -140,6 +141,28 @@ class Replicas:
             except ApiError as error:
                 return error.code
         return ErrorCode.NONE
+
+    async def forget_deleted(self) -> None:
+        """Return once no checkpoint tells of logs that were deleted.
+
+        After a crash, the next log of such a name would begin where that one did: what was
+        acknowledged before that offset would be lost.
+        """
+        loop = asyncio.get_running_loop()
+        written: asyncio.Future[None] = loop.create_future()
+
+        def settle() -> None:
+            if not written.done():  # this task may have been cancelled
+                written.set_result(None)
+
+        def write() -> None:
+            try:
+                self._logs.checkpoint_all()
+            finally:
+                loop.call_soon_threadsafe(settle)
+
+        self._logs.settings.run_later(write)
+        await written
 
     def configure(self, partition: Partition, config: TopicConfig) -> None:
         """Its topic's configuration is `config` now."""

@@ -1,13 +1,14 @@
 """What clients have used of one kind of quota, against the limits that are set.
 
 Client ids are what strangers say, so only so many uses are kept; the one that was looked at longest
-ago is forgotten first. Who is forgotten begins anew.
+ago is forgotten first. Who is forgotten begins anew. A long client id is kept as its digest.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from broker.quotas.limits import Limits, Share
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from controller.security.config_entities import ConfigEntity
 
 M = TypeVar("M")
+
+LONGEST_KEPT: Final = 250
+"""Characters of a client id that is kept as it is; one may have 32 KB."""
 
 
 class Metered(NamedTuple, Generic[M]):
@@ -61,6 +65,8 @@ class Meters(Generic[M]):
         limit = self._limits.limit_of(share)
         if limit is None:
             return None
+        if len(share.client_id) > LONGEST_KEPT:
+            share = Share(share.user, sha256(share.client_id.encode()).hexdigest())
         meter = self._meters.get(share)
         if meter is None:
             meter = self._meters[share] = self._make()

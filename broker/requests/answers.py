@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from broker.requests.encoded_response import encoded_in_slices
-from broker.requests.long_requests import TooManyElementsError
+from broker.requests.long_requests import Remains, TooManyElementsError
 from broker.runtime.deferred import AbandonedError, Deferred, HangUp, in_background
 from protocol.errors import ApiError, ErrorCode, shortened
 from protocol.schema import UNDECODABLE
@@ -58,11 +58,27 @@ class Answering:
         return response if meter is None else cast("T", meter.settle(response))
 
     def respond(self, response: Response) -> list[Part] | Deferred[list[Part] | None] | None:
-        """The bytes of a response; those of an error if it cannot be written."""
-        return self.written(response)
+        """The bytes of a response, made in slices if it may be long."""
+        return self._in_slices(response) if self.context.is_long else self.written(response)
+
+    def _in_slices(self, response: Response) -> Deferred[list[Part] | None]:
+        """Others are served while the answer is written."""
+        self.served.note(response)
+        writing = encoded_in_slices(self.context, response)
+        ready = in_background(self.context.broker.spawn, writing, "long answer")
+        answer: Deferred[list[Part] | None] = Deferred(on_abandon=ready.abandon)
+
+        def finish(response: Response) -> None:
+            answer.complete(self.written(response))
+
+        def fail(error: Exception) -> None:
+            answer.complete(self.refuse(error))
+
+        ready.then(finish, fail)
+        return answer
 
     def written(self, response: Response) -> list[Part] | None:
-        """The bytes of a response, now."""
+        """The bytes of a response, now; those of an error if it cannot be written."""
         try:
             return self.served.respond(self.correlation_id, response)
         except Exception as error:  # noqa: BLE001 - logged in `refuse`
@@ -85,7 +101,9 @@ class Answering:
     def later(self, response: Deferred[Any]) -> Deferred[list[Part] | None]:
         """The bytes of a response that is to come; of None, no answer. It never fails."""
         encoded: Deferred[list[Part] | None] = Deferred(
-            is_ordered_only=response.is_ordered_only, on_abandon=response.abandon
+            is_ordered_only=response.is_ordered_only,
+            is_unserved=response.is_unserved,
+            on_abandon=response.abandon,
         )
 
         meter = self.context.meter
@@ -111,38 +129,10 @@ class Answering:
         return encoded
 
 
-class AnsweringInSlices(Answering):
-    """Others are served while an answer is written: that to a long request may be as long."""
-
-    __slots__ = ()
-
-    @classmethod
-    def like(cls, other: Answering) -> AnsweringInSlices:
-        """The answer that `other` would make, made in slices."""
-        return cls(other.served, other.correlation_id, other.context, other.connection)
-
-    def respond(self, response: Response) -> Deferred[list[Part] | None]:
-        """The bytes of a response; those of an error if it cannot be written."""
-        self.served.note(response)
-        writing = encoded_in_slices(self.context, response)
-        ready = in_background(self.context.broker.spawn, writing, "long answer")
-        answer: Deferred[list[Part] | None] = Deferred(on_abandon=ready.abandon)
-
-        def finish(response: Response) -> None:
-            answer.complete(self.written(response))
-
-        def fail(error: Exception) -> None:
-            answer.complete(self.refuse(error))
-
-        ready.then(finish, fail)
-        return answer
-
-
 def answer_when_read(
-    short: Answering, read: Callable[[], Coroutine[Any, Any, Request]], size: int
+    answering: Answering, read: Callable[[], Coroutine[Any, Any, Request]], size: int
 ) -> Deferred[list[Part] | None]:
     """Handle a long request once it is read, and answer it in slices; `size` is its frame's."""
-    answering = AnsweringInSlices.like(short)
     context = answering.context
     meter = context.meter
     if meter is not None:
@@ -158,9 +148,12 @@ def answer_when_read(
             meter.resume()
         context.now_ms = context.broker.clock.now_ms()
         context.is_long = True
+        context.remains = Remains(context.broker.leftovers.add, context.held)
+        context.remains.keep(request)
         return answering.handle(request)
 
-    return in_background(context.broker.spawn, read_on(), "long request").map(_itself)
+    spawn = context.broker.spawn
+    return in_background(spawn, read_on(), "long request", is_unserved=True).map(_itself)
 
 
 def refuse_frame(

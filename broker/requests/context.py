@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from broker.network.client import Client
+    from broker.requests.long_requests import Remains
     from broker.requests.request_meter import RequestMeter
     from broker.requests.services import BrokerServices
 
@@ -26,11 +27,13 @@ class Context:
     now_ms: int
     """Wall clock when the request was read, in milliseconds since the epoch."""
     is_long: bool = False
-    """Whether others were served while the request was read, and shall be while it is handled."""
+    """Whether others were served while it was read or handled; then they are until its answer."""
     meter: RequestMeter | None = None
     """What the request costs its client's quotas; None while none is set."""
     held: object = None
     """Counts the elements of a long request until this context is freed (`ElementBudget`)."""
+    remains: Remains | None = None
+    """Has a long request and its answer freed in slices, once this context is freed."""
     api_key: int = -1
     """The request's, for the audit log."""
     client: Client | None = None

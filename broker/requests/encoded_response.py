@@ -39,6 +39,8 @@ class EncodedResponse:
 
 async def encoded_in_slices(context: Context, response: R) -> R:
     """The same response, encoded in slices: others are served between its elements."""
+    if context.remains is not None:
+        context.remains.keep(response)
     parts: list[Part] = []
     steps = response.encode_in_steps(context.api_version, parts)
     async for _ in context.broker.slices().each(steps):

@@ -8,21 +8,27 @@ Produce are, is read at once.
 The elements of all long requests together are bounded too (`queued.max.request.elements`). Those of
 a request count from the beginning of its slices until its context is freed: the handler holds it,
 the encoding of the answer, and a wait for records or for other brokers.
+
+To free a million elements at once takes a third of a second. So request and answer are kept with
+the context; when that is freed nobody looks at them any more, and they are let go of bit by bit.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.network.request_memory import RequestMemory
+from protocol.fields import Kind
+from protocol.schema import Struct
 from protocol.wire import DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator, Iterator
 
     from broker.requests.context import Context
     from broker.runtime.slices import Slices
+    from protocol.fields import Field
     from protocol.schema import Request
 
 LONG_BYTES: Final = 32 * 1024
@@ -32,6 +38,8 @@ Fixed, as the next one is, by how long the event loop may be held up.
 """
 ELEMENTS_AT_ONCE = 1000
 """As many of a longer one take about a millisecond."""
+FREED_AT_ONCE: Final = 1000
+"""Elements: half a millisecond."""
 
 
 class TooManyElementsError(DecodeError):
@@ -140,3 +148,71 @@ class ElementBudget:
             await turn
         finally:
             self._memory.forget(call)
+
+
+class Remains:
+    """Holds on to messages until it is freed itself."""
+
+    __slots__ = ("_count", "_kept", "_later")
+
+    def __init__(self, later: Callable[[Iterator[None]], None], count: object) -> None:
+        """`later` is `Leftovers.add`; `count` is held until all is freed (`HeldElements`)."""
+        self._later = later
+        self._count = count
+        self._kept: list[Any] = []
+
+    def keep(self, message: object) -> None:
+        """Have it freed with the others."""
+        self._kept.append(message)
+
+    def __del__(self) -> None:
+        if self._kept:
+            self._later(_freed(self._kept, self._count))
+
+
+def _freed(kept: list[Any], _count: object) -> Iterator[None]:
+    """Let go of elements, innermost last: what holds them is a copy, as others may have theirs."""
+    left = [[one] for one in kept]
+    kept.clear()
+    done = 0
+    while left:
+        elements = left[-1]
+        if not elements:
+            left.pop()
+            continue
+        arrays = _arrays_of(type(elements[-1]))
+        if not arrays:
+            done += min(len(elements), FREED_AT_ONCE)
+            del elements[-FREED_AT_ONCE:]
+        else:
+            left += _copies(elements.pop(), arrays)
+            done += 1
+        if done >= FREED_AT_ONCE:
+            done = 0
+            yield
+
+
+def _copies(one: object, arrays: tuple[str, ...]) -> list[list[Any]]:
+    """What a struct holds, to be freed after it."""
+    inner = [getattr(one, name) for name in arrays]
+    return [list(each) if isinstance(each, list | tuple) else [each] for each in inner if each]
+
+
+_ARRAYS: dict[type, tuple[str, ...]] = {}
+
+
+def _arrays_of(kind: type) -> tuple[str, ...]:
+    """Fields that hold lists, or structs with lists."""
+    found = _ARRAYS.get(kind)
+    if found is None:
+        found = ()
+        if issubclass(kind, Struct):
+            found = tuple(field.name for field in kind.FIELDS if _has_array(field))
+        _ARRAYS[kind] = found
+    return found
+
+
+def _has_array(field: Field) -> bool:
+    if field.kind is Kind.STRUCT:
+        return field.struct is not None and bool(_arrays_of(field.struct))
+    return bool(field.kind is Kind.ARRAY)

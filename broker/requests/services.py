@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from broker.requests.context import Context
     from broker.runtime.clock import Clock
     from broker.runtime.compute_pool import ComputePool
-    from broker.runtime.slices import Slices
+    from broker.runtime.slices import Leftovers, Slices
     from broker.runtime.timers import Timers
     from broker.security.audit_log import AuditLog
     from broker.security.authorizer import Authorizer
@@ -67,6 +67,8 @@ class BrokerServices:
     """Runs a coroutine in the background, in a task that the broker owns."""
     slices: Callable[[], Slices]
     """Slices for one piece of work that may take long."""
+    leftovers: Leftovers
+    """Lets go in slices of what is no longer needed."""
     compute_pool: ComputePool
 
     is_in_cluster: bool

@@ -59,6 +59,7 @@ def holding(handler: Handler) -> Handler:
         def serve(_: None) -> object:
             return handler(replace(context, now_ms=broker.clock.now_ms()), request)
 
-        return in_background(broker.spawn, wait(), "request to a broker that joins").map(serve)
+        name = "request to a broker that joins"
+        return in_background(broker.spawn, wait(), name, is_unserved=True).map(serve)
 
     return handle

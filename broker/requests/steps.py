@@ -67,8 +67,10 @@ def _handling(
 def in_slices(context: Context, steps: Steps[object]) -> Deferred[Any]:
     """What the steps return, once they are done, or what that brings if it is a Deferred.
 
-    Others are served before the first of them, and then whenever a slice is over.
+    Others are served before the first of them, and then whenever a slice is over; and also while
+    the answer is encoded, as it may have as many parts as there were steps.
     """
+    context.is_long = True
     answer: Deferred[Any] = Deferred()
     broker = context.broker
     task = broker.spawn(_finish(steps, broker.slices(), answer), "steps of a long request")

@@ -51,16 +51,30 @@ class Deferred(Generic[T]):
 
     `is_ordered_only` says that later requests of the same connection may be handled in the
     meantime (their answers still wait for this one); otherwise the connection rests until it is
-    settled, as Apache Kafka's do for all requests. `abandon` says that nobody waits any more.
+    settled, as Apache Kafka's do for all requests. `is_unserved` says that the request has yet to
+    be served, which is done even if its client leaves meanwhile, as one does that wants no answer
+    (acks=0). `abandon` says that nobody waits any more.
 
     The waiting and the completing side hold each other through it; once either has ended, it lets
     go of both, so that a request is freed with its answer and not by the cyclic collector.
     """
 
-    __slots__ = ("_error", "_listener", "_on_abandon", "_on_error", "_value", "is_ordered_only")
+    __slots__ = (
+        "_error",
+        "_listener",
+        "_on_abandon",
+        "_on_error",
+        "_value",
+        "is_ordered_only",
+        "is_unserved",
+    )
 
     def __init__(
-        self, *, is_ordered_only: bool = False, on_abandon: Callable[[], None] | None = None
+        self,
+        *,
+        is_ordered_only: bool = False,
+        is_unserved: bool = False,
+        on_abandon: Callable[[], None] | None = None,
     ) -> None:
         self._value: object = _PENDING
         self._error: Exception | None = None
@@ -68,6 +82,7 @@ class Deferred(Generic[T]):
         self._on_error: Callable[[Exception], object] | None = None
         self._on_abandon = on_abandon
         self.is_ordered_only = is_ordered_only
+        self.is_unserved = is_unserved
 
     @property
     def is_complete(self) -> bool:
@@ -120,7 +135,9 @@ class Deferred(Generic[T]):
         The two refer to each other until one ends: map what is on its way, and last of all.
         """
         mapped: Deferred[U] = Deferred(
-            is_ordered_only=self.is_ordered_only, on_abandon=self.abandon
+            is_ordered_only=self.is_ordered_only,
+            is_unserved=self.is_unserved,
+            on_abandon=self.abandon,
         )
 
         def deliver(value: T) -> None:
@@ -144,6 +161,7 @@ class Deferred(Generic[T]):
             return
         if self._value is _PENDING:
             self._on_abandon = other.abandon
+            self.is_unserved = other.is_unserved
         other.then(self.complete, self.fail)  # type: ignore[arg-type] # a bool is of no interest
 
     def guard(self, callback: Callable[..., object]) -> Callable[..., None]:
@@ -254,6 +272,8 @@ def in_background(
     spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[object]],
     work: Coroutine[Any, Any, T],
     name: str,
+    *,
+    is_unserved: bool = False,
 ) -> Deferred[T]:
     """What `work` returns or raises; it is cancelled if nobody waits for that any more.
 
@@ -270,6 +290,6 @@ def in_background(
     def cancel() -> None:
         task.cancel()
 
-    deferred: Deferred[T] = Deferred(on_abandon=cancel)
+    deferred: Deferred[T] = Deferred(is_unserved=is_unserved, on_abandon=cancel)
     fail_if_cancelled(deferred, task)
     return deferred

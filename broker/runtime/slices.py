@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
 
 BUDGET_MS: Final = 10
 """How long anything may hold up the event loop."""
@@ -122,3 +122,52 @@ class _Items(AsyncIterator[T]):
             return next(self._remaining)
         except StopIteration:
             raise StopAsyncIteration from None
+
+
+class Leftovers:
+    """What ended work leaves behind, and nobody waits for: done in one task while there is any."""
+
+    def __init__(
+        self,
+        spawn: Callable[[Coroutine[Any, Any, None], str], object],
+        slices: Callable[[], Slices],
+    ) -> None:
+        """`spawn` owns the task; see `BackgroundLoop`."""
+        self._spawn = spawn
+        self._slices = slices
+        self._waiting: deque[Iterator[None]] = deque()
+        self._is_busy = False
+
+    def add(self, steps: Iterator[None]) -> None:
+        """Have these steps done later; now, if the event loop has ended."""
+        if not _is_running():
+            at_once(steps)
+            return
+        self._waiting.append(steps)
+        if not self._is_busy:
+            self._is_busy = True
+            self._spawn(self._work(), "leftovers")
+
+    async def _work(self) -> None:
+        slices = self._slices()
+        try:
+            while self._waiting:
+                async for _ in slices.each(self._waiting.popleft()):
+                    pass
+        finally:
+            self._is_busy = False
+            self._waiting.clear()  # of one that is cancelled: the broker stops
+
+
+def _is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def at_once(steps: Iterator[None]) -> None:
+    """Do all steps now: for little, and where no event loop runs."""
+    for _ in steps:
+        pass

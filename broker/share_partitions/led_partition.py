@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from broker.partitions.watchers import Watchers
 from broker.runtime.deferred import Deferred
 from broker.share_partitions.fetched_slice import FetchedSlice
-from broker.share_partitions.state_writer import StateWriter, as_told
+from broker.share_partitions.state_writer import StateWriter, as_fetched
 from coordinator.share_partitions.in_flight import (
     MOST_RELEASED,
     NEVER_MS,
@@ -79,6 +79,10 @@ class Owner(Protocol):
 
     def is_over(self, led: LedSharePartition) -> None:
         """It has ended of itself."""
+        ...
+
+    def has_settled(self, led: LedSharePartition) -> None:
+        """It is loaded, or what it had to store of itself is stored, or cannot be."""
         ...
 
     def has_stored(self, led: LedSharePartition) -> None:
@@ -158,7 +162,11 @@ class LedSharePartition:
     def load(self) -> None:
         """Read what is stored; what waits is woken when that is done."""
         reading = self._parts.store.read(self.key, self.partition.leader_epoch)
-        reading.map(self._begin).then(lambda _: self._watchers.wake(), self._not_loaded)
+        reading.map(self._begin).then(self._loaded, self._not_loaded)
+
+    def _loaded(self, _: None) -> None:
+        self._watchers.wake()
+        self._owner.has_settled(self)
 
     def _begin(self, stored: StoredState) -> Deferred[None] | None:
         self._writer.epoch, self._writer.start_offset = stored.state_epoch, stored.start_offset
@@ -187,10 +195,11 @@ class LedSharePartition:
         if corrections or self._records.ranges.start != stored.start_offset:
             # Else a group that begins at the end would begin there again after a change of leader,
             # and never get what came before that.
-            self._writer.write(corrections).then(lambda _: None, self._not_stored)
+            storing = self._writer.write(corrections)
+            storing.then(lambda _: self._owner.has_settled(self), self._not_stored)
 
     def _not_loaded(self, error: Exception) -> None:
-        told = as_told(error)
+        told = as_fetched(error)
         if not isinstance(told, ApiError):
             logger.error("%s: not loaded", self, exc_info=error)
             told = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"not loaded: {error!r}")
@@ -373,6 +382,7 @@ class LedSharePartition:
     def _not_stored(self, error: Exception) -> None:
         logger.warning("%s: state not stored: %s", self, error)
         self._check_fenced(error)
+        self._owner.has_settled(self)
 
     def _check_fenced(self, error: Exception) -> None:
         if isinstance(error, ApiError) and error.code in ENDS and self.state is LedState.ACTIVE:

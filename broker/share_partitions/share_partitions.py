@@ -83,6 +83,11 @@ class SharePartitions:
         """It has ended of itself: whoever asks next gets another."""
         self._forget(led)
 
+    def has_settled(self, led: LedSharePartition) -> None:
+        """Its group may have left meanwhile, when it could not be forgotten yet."""
+        if led.is_idle and not self.sessions.has_group(led.key.group_id):
+            self._end(led)
+
     def has_stored(self, led: LedSharePartition) -> None:
         """Nothing waits for it any more, if it is the last of its group."""
         self._drop_unused(led.key.group_id)

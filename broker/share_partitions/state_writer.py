@@ -25,7 +25,10 @@ RETRIABLE: Final = {
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.REQUEST_TIMED_OUT,
 }
+"""The last two as well, by which a coordinator is known that has just died or hangs."""
 FENCED: Final = {ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH}
 TOLD: Final = {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
@@ -115,6 +118,17 @@ class StateWriter:
             end(as_told(error))
             return
         storing.then(lambda _: end(None), lambda error: end(as_told(error)))
+
+
+def as_fetched(error: Exception) -> Exception:
+    """As `as_told`, for who fetches: Apache Kafka's share consumer ends at errors of coordinators.
+
+    Of those that it asks again after, OFFSET_NOT_AVAILABLE comes closest.
+    """
+    told = as_told(error)
+    if isinstance(told, ApiError) and told.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+        return ApiError(ErrorCode.OFFSET_NOT_AVAILABLE, told.message)
+    return told
 
 
 def as_told(error: Exception) -> Exception:

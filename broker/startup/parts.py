@@ -26,7 +26,7 @@ from broker.delivery.dead_letter_relay import DeadLetterPorts
 from broker.delivery.dead_letter_sender import DeadLetterSender, SenderParts
 from broker.delivery.deliveries import Deliveries
 from broker.delivery.delivery_parts import DeliveryParts, delivery_limits
-from broker.fetch.fetch_sessions import FetchSessions
+from broker.fetch.fetch_sessions import FetchSessions, SessionLimits
 from broker.key_index.key_index import KeyIndex
 from broker.maintenance.failed_disks import FailedDisks, FailureAnnouncement
 from broker.maintenance.housekeeping import Housekeeping
@@ -42,6 +42,7 @@ from broker.quotas.client_quotas import ClientQuotas
 from broker.reconfiguration import Reconfigurable, reconfigure
 from broker.requests.services import BrokerServices
 from broker.runtime import failpoints
+from broker.runtime.slices import Leftovers
 from broker.security.audit_log import AuditLog
 from broker.startup.cluster_parts import cluster_parts
 from broker.startup.listeners.authentication import settle_authentication
@@ -269,12 +270,14 @@ def _services(
     base: Foundation, cluster: ClusterParts, coordination: _Coordination
 ) -> BrokerServices:
     config, machine = base.config, base.machine
+    leftovers = Leftovers(machine.supervision.spawn, machine.background.slices)
     return BrokerServices(
         config=config,
         clock=machine.clock,
         timers=machine.timers,
         spawn=machine.supervision.spawn,
         slices=machine.background.slices,
+        leftovers=leftovers,
         compute_pool=base.storage.compute_pool,
         is_in_cluster=bool(config.zookeeper_connect),
         cluster_id=base.metadata.cluster_id,
@@ -293,9 +296,13 @@ def _services(
         auto_topics=coordination.auto_topics,
         replicas=cluster.replicas,
         fetch_sessions=FetchSessions(
-            config.max_incremental_fetch_session_cache_slots,
-            SESSION_EVICTION_MS,
+            SessionLimits(
+                config.max_incremental_fetch_session_cache_slots,
+                config.max_incremental_fetch_session_cache_partitions,
+                SESSION_EVICTION_MS,
+            ),
             lambda: secrets.randbelow(2**31 - 1) + 1,
+            leftovers.add,
         ),
         share_partitions=share_partitions(base, cluster.replicas, coordination.share_state),
         control=cluster.control,
@@ -333,7 +340,8 @@ def _deliveries(base: Foundation, cluster: ClusterParts, coordination: _Coordina
     )
     ports = DeadLetterPorts(sender, coordination.producer_ids.obtain)
     limits = delivery_limits(base.config)
-    return Deliveries(DeliveryParts(loop, compute_pool, ports, limits))
+    threads = base.storage.disk_threads
+    return Deliveries(DeliveryParts(loop, compute_pool, threads, ports, limits))
 
 
 def _listen(base: Foundation, services: BrokerServices, deliveries: Deliveries) -> None:

@@ -44,7 +44,8 @@ SHOWN: Final = (CLIENT_INSTANCE_ID, CLIENT_ID, CLIENT_SOFTWARE_NAME, CLIENT_SOFT
 """Attributes that are labels. Address and port are not: they would make series of each
 connection."""
 LONGEST_LABEL: Final = 200
-"""Characters. Fixed: what a client is called is for people who read it."""
+"""Characters of what a client says of itself, 32 KB each, that are kept and matched. Fixed: what a
+client is called is for people who read it."""
 EXPIRY_EVERY_MS: Final = 10_000
 
 
@@ -128,11 +129,8 @@ class Telemetry:
 
     def take(self, instance_id: UUID, instance: Instance, pushed: Pushed, now_ms: int) -> None:
         """Keep what was pushed."""
-        labels = {
-            name: instance.attributes[name][:LONGEST_LABEL]
-            for name in SHOWN
-            if name in instance.attributes
-        }
+        told = instance.attributes
+        labels = {name: told[name] for name in SHOWN if name in told}
         self.series.left_out += pushed.left_out
         keep_until_ms = now_ms + instance.idle_limit_ms
         self.series.take(instance_id, labels, pushed.points, keep_until_ms)
@@ -154,7 +152,8 @@ class Telemetry:
             self._expired_ms = now_ms
             self.instances.expire(now_ms)
             self.series.expire(now_ms)
-        own = {**attributes, CLIENT_INSTANCE_ID: to_base64(instance_id)}
+        own = {name: text[:LONGEST_LABEL] for name, text in attributes.items()}
+        own[CLIENT_INSTANCE_ID] = to_base64(instance_id)
         instance = self.instances.find(instance_id, own, now_ms)
         if client is not None:
             self.instances.end_with(client, instance_id)

@@ -20,6 +20,12 @@ class OwnKeys:
     authorizer_max_cached_decisions: int = integer(50_000, low=1000, importance=LOW, acts=True)
     """Decisions of the authorizer that are kept until an access control list changes."""
 
+    authorizer_max_deletions_per_request: int = integer(10_000, low=1, importance=LOW, acts=True)
+    """Matches of all filters of a DeleteAcls together, with StandardAuthorizer.
+
+    Beyond it, the request is refused and nothing is deleted. Apache Kafka's limit is as high.
+    """
+
     client_telemetry_max_instances: int = integer(16_384, low=1, importance=LOW, acts=True)
     """Clients that push metrics, of which the broker remembers when they may push again."""
 
@@ -61,7 +67,7 @@ class OwnKeys:
     delivery_memory_max_records: int = integer(
         16_384, low=1_024, high=32_768, importance=LOW, acts=True
     )
-    """Waiting records of a partition that are kept in memory, at about 120 bytes each.
+    """Waiting records of a partition that are kept in memory, at about 150 bytes each.
 
     The rest is in files. As many are kept of its open transactions, and of its dead letters.
     """
@@ -72,14 +78,32 @@ class OwnKeys:
     embedded_requests_kept: int = integer(10_000, low=0, importance=LOW, acts=True)
     """Of a broker in a test: the newest requests of clients, which the test can look at."""
 
+    group_consumer_regex_max_count: int = integer(100, low=1, importance=LOW, acts=True)
+    """Different regular expressions by which the members of a consumer group may subscribe.
+
+    What each of them matches is kept, and stored: it may be the names of all topics.
+    """
+
     group_consumer_regex_max_length: int = integer(1024, low=1, importance=LOW, acts=True)
     """Longest regular expression by which a consumer may subscribe, in characters."""
+
+    group_member_max_topics: int = integer(10_000, low=1, importance=LOW, acts=True)
+    """Topics that a member of a consumer or share group (KIP-848, KIP-932) may subscribe to."""
 
     group_streams_max_tasks: int = integer(20_000, low=1, importance=LOW, acts=True)
     """Tasks that the topology of a streams group may have; one with more is refused."""
 
     group_streams_max_topology_size: int = integer(2_000, low=1, importance=LOW, acts=True)
     """Subtopologies, topics and their configurations, together, that a topology may have."""
+
+    max_incremental_fetch_session_cache_partitions: int = integer(
+        1_000_000, low=0, importance=LOW, acts=True
+    )
+    """Partitions in all incremental fetch sessions together, at about 300 bytes each.
+
+    Beyond it, sessions that nobody uses give way, and consumers' to followers'; other readers get
+    no session, and list all their partitions in each request.
+    """
 
     max_new_partitions_per_request: int = integer(10_000, low=1, importance=LOW, acts=True)
     """Partitions that one request may create, in all its topics together."""

@@ -16,6 +16,7 @@ Process 0 is the broker that the file describes; the others count up from it::
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from config.errors import ConfigError, invalid
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _OWN = re.compile(r"broker\.process\.(0|[1-9][0-9]*)\.(.+)")
 _HIGHEST_PORT = 65_535
+_STATE = "broker.processes.directory"
 
 
 class Process(NamedTuple):
@@ -102,12 +104,14 @@ def check_apart(whole: BrokerConfig, configs: Sequence[BrokerConfig]) -> None:
 
 def _refuse_nested(configs: Sequence[BrokerConfig]) -> None:
     """A log directory has logs and nothing else: Apache Kafka would not open it otherwise."""
-    inner = {path: "log.dirs" for config in configs for path in config.log_dirs}
-    inner[str(configs[0].broker_processes_directory)] = "broker.processes.directory"
-    for outer in [path for config in configs for path in config.log_dirs]:
-        for path, key in inner.items():
-            if path.startswith(outer.rstrip("/") + "/"):
-                raise invalid(key, path, f"it lies in the log directory {outer}")
+    outers = [PurePath(path) for config in configs for path in config.log_dirs]
+    state = PurePath(str(configs[0].broker_processes_directory))
+    if state in outers:
+        raise invalid(_STATE, state, "it is a log directory")
+    for key, inner in [("log.dirs", path) for path in outers] + [(_STATE, state)]:
+        for outer in outers:
+            if outer in inner.parents:
+                raise invalid(key, inner, f"it lies in the log directory {outer}")
 
 
 def _claims(config: BrokerConfig) -> Iterator[tuple[str, object]]:
@@ -117,9 +121,11 @@ def _claims(config: BrokerConfig) -> Iterator[tuple[str, object]]:
         if endpoint.port:
             yield "listeners", endpoint.port
     for path in config.log_dirs:
-        yield "log.dirs", path.rstrip("/")
+        yield "log.dirs", PurePath(path)
     if config.key_index_port > 0:
         yield "key.index.port", config.key_index_port
+    if config.metrics_port > 0:
+        yield "metrics.port", config.metrics_port
     yield "status.socket", config.status_socket
 
 

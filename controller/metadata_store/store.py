@@ -165,6 +165,10 @@ class MetadataStore(Protocol):
         store can be reached again, before any watch is.
         """
 
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the store can be reached now, as far as is known. Safe on any thread."""
+
     async def wait_until_reachable(self) -> None:
         """Return once the store is reachable, which may be at once.
 

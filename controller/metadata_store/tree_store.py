@@ -29,6 +29,11 @@ class TreeStore(SingleWrites):
         """Accept a listener that is never called: the tree is always reachable."""
         del listener
 
+    @property
+    def is_reachable(self) -> bool:
+        """It always is."""
+        return True
+
     async def wait_until_reachable(self) -> None:
         """Return at once."""
         return

@@ -45,8 +45,13 @@ class DelegationToken:
     expiry_ms: int
     """When it ends unless it is renewed before."""
 
+    @property
+    def concerned(self) -> tuple[str, ...]:
+        """The principals that own it, asked for it or may renew it."""
+        return (self.owner, self.requester, *self.renewers)
+
     def concerns(self, principal: str) -> bool:
-        """Whether the principal owns it, asked for it or may renew it."""
+        """Whether the principal is one of those."""
         return principal in (self.owner, self.requester) or principal in self.renewers
 
     def is_expired(self, now_ms: int) -> bool:

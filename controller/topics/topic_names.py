@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from protocol.errors import ApiError, ErrorCode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MAX_LENGTH = 249
 """A partition's directory is named topic, dash, number; with suffixes it must fit 255 bytes."""
@@ -47,9 +43,3 @@ def check_name(topic: str) -> None:
 def collision_key(topic: str) -> str:
     """Names with equal keys collide: metric names cannot tell '.' from '_'."""
     return topic.replace(".", "_")
-
-
-def find_collision(topic: str, others: Iterable[str]) -> str | None:
-    """An existing name that `topic` collides with, or None."""
-    key = collision_key(topic)
-    return next((name for name in others if collision_key(name) == key and name != topic), None)

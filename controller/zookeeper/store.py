@@ -142,6 +142,11 @@ class ZooKeeperStore(SingleWrites):
         """Call `listener` when the session is new or an outcome is unknown."""
         self._listeners.append(listener)
 
+    @property
+    def is_reachable(self) -> bool:
+        """Whether there is a connection."""
+        return self._session.is_connected
+
     async def wait_until_reachable(self) -> None:
         """Return once there is a connection."""
         await self._session.wait_until_connected()

@@ -62,6 +62,8 @@ class ConsumerGroupSettings:
     """The first is the default."""
     pattern_refresh_interval_ms: int = 600_000
     """group.consumer.regex.refresh.interval.ms"""
+    pattern_max_count: int = 100
+    """group.consumer.regex.max.count"""
     pattern_max_length: int = 1_024
     """group.consumer.regex.max.length"""
     migration: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL

@@ -211,7 +211,7 @@ class ClassicGroup:
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         return self.protocol_type == protocol_type and any(
-            self._supported.get(name) == len(self.members) for name, _ in protocols
+            self._supported.get(name, 0) == len(self.members) for name, _ in protocols
         )
 
     def select_protocol(self) -> str:

@@ -119,23 +119,34 @@ class OffsetStore:
             for partition, committed in stored.get(topic, {}).items():
                 yield topic, partition, committed
 
-    def groups_with(self, topics: Iterable[str]) -> list[str]:
-        """Groups that have a position in one of `topics`. Walks all groups."""
-        wanted = set(topics)
-        found = dict.fromkeys(
-            group_id for group_id, stored in self._groups.items() if not wanted.isdisjoint(stored)
-        )
-        return list(found | dict.fromkeys(self.pending.groups_with(wanted)))
+    @property
+    def group_ids(self) -> list[str]:
+        """Groups that have a position, if only a pending one."""
+        return [*self._groups, *(each for each in self.pending.groups if each not in self._groups)]
 
-    def places_of(
-        self, group_id: str, topics: Collection[str] | None = None
-    ) -> list[tuple[str, int]]:
-        """Topics and partitions with a position, pending or not, for some topics or for all."""
-        found = {(topic, index): None for topic, index, _ in self.partitions_of(group_id, topics)}
+    def places_of(self, group_id: str) -> list[tuple[str, int]]:
+        """Topics and partitions with a position, pending or not."""
+        found = {(topic, index): None for topic, index, _ in self.partitions_of(group_id)}
         for place in self.pending.of_group(group_id):
-            if topics is None or place.topic in topics:
-                found[place.topic, place.partition] = None
+            found[place.topic, place.partition] = None
         return list(found)
+
+    def places_before(
+        self, group_id: str, topics: Collection[str], log_end: int
+    ) -> list[tuple[str, int]]:
+        """As `places_of`, in some topics, if nothing about them stands in the log from its end on.
+
+        The end is one of earlier.
+        """
+        newest = {
+            (topic, index): committed.log_offset
+            for topic, index, committed in self.partitions_of(group_id, topics)
+        }
+        for place in self.pending.of_group(group_id):
+            if place.topic in topics:
+                at = place.topic, place.partition
+                newest[at] = max(newest.get(at, -1), self.pending.newest(place))
+        return [at for at, log_offset in newest.items() if log_offset < log_end]
 
     def _positions(self, group_id: str, topic: str) -> Positions:
         return self._groups.setdefault(group_id, {}).setdefault(topic, {})

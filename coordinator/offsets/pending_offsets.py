@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from coordinator.offsets.offset_store import CommittedOffset
 
@@ -65,11 +65,15 @@ class PendingOffsets:
         """All partitions of the group with pending positions, each once."""
         return iter(self._by_group.get(group_id, {}))
 
-    def groups_with(self, topics: set[str]) -> Iterator[str]:
-        """Groups with a pending position in one of `topics`."""
-        for group_id, places in self._by_group.items():
-            if any(place.topic in topics for place in places):
-                yield group_id
+    @property
+    def groups(self) -> Collection[str]:
+        """Groups with a pending position."""
+        return self._by_group.keys()
+
+    def newest(self, place: Place) -> int:
+        """Where the last pending position of a partition stands in the log."""
+        producers = self._by_group[place.group_id][place]
+        return max(self._by_producer[each][place].log_offset for each in producers)
 
     def _unlist(self, place: Place, producer_id: int) -> None:
         places = self._by_group[place.group_id]

@@ -13,8 +13,8 @@ when that commits:
     deliver-after: 2s                        -2001
     neither, and no default                     -1
 
-In a retry topic it is the number of attempts that decides instead (`retry_headers`); a dead letter
-has the number DEAD, as it is not delivered.
+In a retry topic no record cancels, and it is the number of attempts that decides instead
+(`retry_headers`); a dead letter has the number DEAD, as it is not delivered.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.delays.retry_headers import DEAD, RetryRules, delay_of
 from protocol.errors import ErrorCode
+from protocol.records.outline import outline_record
 from protocol.records.record import parse_record
 from protocol.records.validation import MAX_RECORD_ERRORS, RecordError, RecordsRejectedError
 
@@ -54,6 +55,9 @@ _UNITS_MS: Final = {
     b"h": 3_600_000,
     b"d": 86_400_000,
 }
+_LONE_AT: Final = b"\x02\x14" + DELIVER_AT.encode()
+_LONE_AFTER: Final = b"\x02\x1a" + DELIVER_AFTER.encode()
+"""How the headers of a record begin that has this one only: their count, and the name's length."""
 _AT = re.compile(rb"[0-9]{1,19}")
 _AFTER = re.compile(rb"([0-9]{1,19})(ms|s|m|h|d|)")
 _SHOWN_BYTES: Final = 40
@@ -85,15 +89,47 @@ def delivery_times(
     errors: list[RecordError] = []
     position = 0
     for index in range(count):
-        (_, _, _, _, headers), position = parse_record(body, position)
+        end, _, _, _, headers_at = outline_record(body, position)
         try:
-            times.append(_delivery_time(headers, default, limits, now_ms))
+            time = _lone_time(body, headers_at, end, limits, now_ms)
+            if time is None:
+                (_, _, _, _, headers), _ = parse_record(body, position)
+                time = _delivery_time(headers, default, limits, now_ms)
+            times.append(time)
         except ValueError as error:
             errors.append(RecordError(index, str(error)))
             if len(errors) >= MAX_RECORD_ERRORS:
                 break
+        position = end
     _refuse(errors)
     return times
+
+
+def _lone_time(
+    body: bytes | bytearray, headers_at: int, end: int, limits: DelayLimits, now_ms: int
+) -> int | None:
+    """The number of a sound record with one header, as most have it, or none about delays.
+
+    None if it takes a closer look; ValueError as `_delivery_time`. The value is what is left of the
+    record behind a length of one byte: with a longer one, it does not match.
+    """
+    if limits.retries is not None:
+        return None
+    if body.startswith(_LONE_AT, headers_at):
+        value = bytes(body[headers_at + len(_LONE_AT) + 1 : end])
+        if not _AT.fullmatch(value):
+            return None
+        at_ms = int(value)
+        _check_delay(at_ms - now_ms, limits)
+        return at_ms
+    if body.startswith(_LONE_AFTER, headers_at):
+        value = bytes(body[headers_at + len(_LONE_AFTER) + 1 : end])
+        if not _AFTER.fullmatch(value):
+            return None
+        delay_ms = _delay_of(value)
+        _check_delay(delay_ms, limits)
+        return AT_ONCE - delay_ms
+    return AT_ONCE - limits.default_ms if body.find(MARK, headers_at, end) < 0 else None
 
 
 def are_direct(times: list[int]) -> bool:

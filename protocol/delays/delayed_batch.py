@@ -35,9 +35,10 @@ def wrap(
     for a record that could not be delivered.
     """
     body = record_bytes(batch, header)
-    offsets = cancelled_offsets(body, header.record_count)
-    if offsets is not None:
-        return build_cancellation(header, offsets, now_ms)
+    if limits.retries is None:  # there it may be somebody's header that a consumer passes on
+        offsets = cancelled_offsets(body, header.record_count)
+        if offsets is not None:
+            return build_cancellation(header, offsets, now_ms)
     times = delivery_times(body, header.record_count, limits, now_ms)
     if limits.retries is None and are_direct(times):
         return batch

@@ -22,20 +22,35 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.delays.retry_headers import given_back
-from protocol.records.batch import parse_header
-from protocol.records.builder import NewRecord, TimestampType, build_batch
-from protocol.records.record import invalid, parse_record, record_bytes
+from protocol.delays.stored_record import DueRecord, encode_due, encode_headers
+from protocol.records.batch import (
+    DELAY_BIT,
+    LOG_APPEND_TIME_BIT,
+    MAGIC,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    BatchHeader,
+    parse_header,
+    replace_records,
+)
+from protocol.records.builder import TimestampType
+from protocol.records.compression import compress
+from protocol.records.record import invalid, parse_headers, parse_record, record_bytes
+from protocol.records.varints import encode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from protocol.records.compression import Codec
-    from protocol.records.record import Record
     from protocol.wire import Buffer
 
 SOURCE: Final = "delivery-source"
 CREATED_AT: Final = "delivery-created-at"
 POINT: Final = "delivery-point"
+_SOURCE: Final = encode_varint(len(SOURCE)) + SOURCE.encode()
+_CREATED_AT: Final = encode_varint(len(CREATED_AT)) + CREATED_AT.encode()
+"""The names of headers, after their lengths."""
 _POINT = re.compile(rb"(-?[0-9]{1,19}),([0-9]{1,19}),([0-9]{1,19})")
 
 
@@ -52,14 +67,6 @@ class DeliveryPoint(NamedTuple):
 NOTHING_DELIVERED: Final = DeliveryPoint(-1, -1, 0)
 
 
-class DueRecord(NamedTuple):
-    """A record to be delivered now."""
-
-    due_ms: int
-    record: Record
-    """As it stands in its waiting batch, under the offset at which it waited."""
-
-
 def build_delivered(
     due: Sequence[DueRecord],
     waiting_from: int,
@@ -69,11 +76,35 @@ def build_delivered(
     is_retry: bool = False,
 ) -> bytearray:
     """The batch that delivers `due`, at least one, in their order; `is_retry` counts attempts."""
-    last = due[-1]
+    last, base_timestamp = due[-1], due[0].due_ms
     point = b"%d,%d,%d" % (last.due_ms, last.record.offset, waiting_from)
-    records = [_delivered(one, is_retry=is_retry) for one in due]
-    records[0] = records[0]._replace(headers=(*records[0].headers, (POINT, point)))
-    return build_batch(records, codec=codec, is_of_delays=True, timestamp_type=timestamp_type)
+    encoded = []
+    for offset_delta, one in enumerate(due):
+        added = _SOURCE + _number(one.record.offset) + _CREATED_AT + _number(one.record.timestamp)
+        count = 2
+        if offset_delta == 0:
+            added += encode_headers(((POINT, point),))
+            count = 3
+        given = _given_back(one) if is_retry else one
+        encoded.append(encode_due(given, (offset_delta, base_timestamp), count, added))
+    body = b"".join(encoded)
+    is_stamped = timestamp_type is TimestampType.LOG_APPEND_TIME
+    header = BatchHeader(
+        base_offset=0,
+        batch_length=0,
+        partition_leader_epoch=NO_LEADER_EPOCH,
+        magic=MAGIC,
+        crc=0,
+        attributes=codec | DELAY_BIT | (LOG_APPEND_TIME_BIT if is_stamped else 0),
+        last_offset_delta=len(due) - 1,
+        base_timestamp=base_timestamp,
+        max_timestamp=max(one.due_ms for one in due),
+        producer_id=NO_PRODUCER_ID,
+        producer_epoch=-1,
+        base_sequence=NO_SEQUENCE,
+        record_count=len(due),
+    )
+    return replace_records(header, compress(codec, body) if codec else body)
 
 
 def parse_point(batch: Buffer) -> DeliveryPoint:
@@ -92,12 +123,16 @@ def point_text(batch: Buffer) -> bytes:
     return point
 
 
-def _delivered(one: DueRecord, *, is_retry: bool) -> NewRecord:
+def _given_back(one: DueRecord) -> DueRecord:
+    """As it is given back in a retry topic."""
     record = one.record
-    kept = given_back(record.headers, record.timestamp) if is_retry else record.headers
-    headers = (
-        *kept,
-        (SOURCE, b"%d" % record.offset),
-        (CREATED_AT, b"%d" % record.timestamp),
-    )
-    return NewRecord(one.due_ms, record.key, record.value, headers)
+    headers = parse_headers(record.headers, record.header_count)
+    given = given_back(headers, record.timestamp)
+    stored = record._replace(header_count=len(given), headers=encode_headers(given))
+    return DueRecord(one.due_ms, stored)
+
+
+def _number(number: int) -> bytes:
+    """The value of a header, after its length."""
+    text = b"%d" % number
+    return encode_varint(len(text)) + text

@@ -1,7 +1,9 @@
 """Compression of the records of a batch: gzip, snappy, lz4 and zstd, by the Rust library cramjam.
 
 Decompression is bounded: a batch of 1 MB can stand for many gigabytes, so `decompress` is given
-the most it may produce and never allocates more than that (and a fixed small first guess).
+the most it may produce and never allocates more than that (and a fixed small first guess). It can
+also consist of 200,000 pieces of a byte each, which take a second, whatever they produce: who has
+to be quick asks `is_in_many_pieces` first.
 
 What Java's codecs want, and the formats' own defaults do not give:
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import enum
 import struct
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import cramjam
@@ -59,6 +62,15 @@ XERIAL_BLOCK_BYTES: Final = 32 * 1024
 
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+PIECES_AT_ONCE: Final = 100
+"""Blocks of snappy, members of gzip or frames of zstd: one takes up to 20 microseconds. Clients
+make one member or frame, and blocks of 32 KB."""
+_BEGINNINGS: Final = {
+    Codec.GZIP: b"\x1f\x8b\x08",
+    Codec.SNAPPY: _XERIAL_MAGIC,
+    Codec.ZSTD: b"\x28\xb5\x2f\xfd",
+}
+"""How each member, stream or frame begins. Compressed bytes hardly ever look so by chance."""
 _INT32: Final = struct.Struct(">i")
 _GZIP_SIZE: Final = struct.Struct("<I")
 _FULL: Final = "failed to write whole buffer"
@@ -119,6 +131,22 @@ def decompress(codec: Codec, data: Buffer, limit: int = DEFAULT_LIMIT) -> bytes 
         return _decompress_growing(codec, data, limit)
     except cramjam.DecompressionError as error:
         raise _damaged(codec, str(error)) from error
+
+
+def is_in_many_pieces(codec: Codec, data: memoryview) -> bool:
+    """Whether `data` is made of so many pieces that taking them one by one takes long.
+
+    Raises ApiError INVALID_RECORD where it sees that `data` is damaged.
+    """
+    beginning = _BEGINNINGS.get(codec)
+    if beginning is None:
+        return False
+    whole = data.tobytes()
+    if whole.count(beginning) > PIECES_AT_ONCE:
+        return True
+    if codec is not Codec.SNAPPY or not whole.startswith(beginning):
+        return False
+    return any(True for _ in islice(_xerial_blocks(data), PIECES_AT_ONCE, None))
 
 
 def _damaged(codec: Codec, reason: str) -> ApiError:

@@ -21,6 +21,8 @@ LARGEST_BLOCKS: Final = {
 """The headers, their checksum included, of frames as Kafka's clients make them: independent blocks
 without checksums, no size in front; and how large a block may be."""
 
+MOST_BLOCKS: Final = 100
+"""A frame of more is left to the library: a client may make 200,000 of a megabyte, a byte each."""
 HEADER_BYTES: Final = 7
 SIZE_BYTES: Final = 4
 STORED_BIT: Final = 1 << 31
@@ -36,11 +38,13 @@ def stored_blocks(frame: memoryview) -> bytes | None:
     if largest is None or length < position:
         return None
     data = b""
+    blocks = 0
     (mark,) = _unpack_size(frame, HEADER_BYTES)
     while mark:
         size = mark - STORED_BIT
         following = position + size
-        if not 0 < size <= largest or following + SIZE_BYTES > length:
+        blocks += 1
+        if not 0 < size <= largest or following + SIZE_BYTES > length or blocks > MOST_BLOCKS:
             return None
         block = frame[position:following].tobytes()
         data = data + block if data else block

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from protocol.records.record import MIN_HEADER_BYTES, MIN_RECORD_BYTES, invalid
+from typing import TYPE_CHECKING, Final
+
+from protocol.records.record import INT64_MAX, MIN_HEADER_BYTES, MIN_RECORD_BYTES, invalid
 from protocol.records.varints import HIGH_BIT, read_varint, read_varlong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NULL_LENGTH = 1
 """-1 as a varint."""
 
-RecordOutline = tuple[int, int, int, bool]
-"""Position after the record, timestamp delta, offset delta, and whether it has a key.
+TURN_HEADERS: Final = 10_000
+"""Headers that are followed between two pauses."""
+
+RecordOutline = tuple[int, int, int, int, int]
+"""Position after the record, timestamp delta, offset delta, and where two of its fields begin: the
+length of the key, which `has_key` looks at, and the count of headers.
 
 A plain tuple, as one is made for each record of a batch on a compacted topic.
 """
 
 
-def outline_record(body: bytes | bytearray, position: int) -> RecordOutline:
+class ManyHeadersError(Exception):
+    """The record has more headers than its reader follows now: each takes as long as a record."""
+
+
+def outline_record(
+    body: bytes | bytearray,
+    position: int,
+    most_headers: int = INT64_MAX,
+    pause: Callable[[], object] | None = None,
+) -> RecordOutline:
     """Outline of the record at `position`, every length in it followed; about 1 us.
 
-    Raises ApiError(INVALID_RECORD) unless its fields fill exactly the length it claims.
+    `pause` is called now and then if that takes long. Raises ApiError(INVALID_RECORD) unless its
+    fields fill exactly the length it claims, and ManyHeadersError.
     """
     try:
         # Varints of one byte are read in place: most are, and a call costs more than they do.
@@ -42,6 +61,7 @@ def outline_record(body: bytes | bytearray, position: int) -> RecordOutline:
             offset_delta, at = (raw >> 1) ^ -(raw & 1), at + 1
         else:
             offset_delta, at = read_varint(body, at)
+        key_at = at
         raw = body[at]
         if raw == NULL_LENGTH:
             key_length, at = -1, at + 1
@@ -50,21 +70,38 @@ def outline_record(body: bytes | bytearray, position: int) -> RecordOutline:
         value_length, at = read_varint(body, at + key_length if key_length > 0 else at)
         if value_length > 0:
             at += value_length
-        at = at + 1 if body[at] == 0 else _skip_headers(body, at, end)
+        headers_at = at
+        at = at + 1 if body[at] == 0 else _skip_headers(body, at, end, most_headers, pause)
     except IndexError:
         raise invalid(f"the record at byte {position} is cut off") from None
     if at != end:
         raise invalid(
             f"the record at byte {position} claims {length} bytes, its fields take {at - start}"
         )
-    return end, timestamp_delta, offset_delta, key_length >= 0
+    return end, timestamp_delta, offset_delta, key_at, headers_at
 
 
-def _skip_headers(body: bytes | bytearray, at: int, end: int) -> int:
+def has_key(body: bytes | bytearray, key_at: int) -> bool:
+    """Whether the key whose length stands at `key_at` is not null."""
+    return read_varint(body, key_at)[0] >= 0
+
+
+def header_count(body: bytes | bytearray, headers_at: int) -> int:
+    """How many headers a record has whose count of them stands at `headers_at`."""
+    return read_varint(body, headers_at)[0]
+
+
+def _skip_headers(
+    body: bytes | bytearray, at: int, end: int, most: int, pause: Callable[[], object] | None
+) -> int:
     count, at = read_varint(body, at)
     if not 0 <= count * MIN_HEADER_BYTES <= end - at:
         raise invalid(f"{count} headers cannot stand in the {end - at} bytes left of the record")
-    for _ in range(count):
+    if count > most:
+        raise ManyHeadersError
+    for number in range(count):
+        if number % TURN_HEADERS == TURN_HEADERS - 1 and pause is not None:
+            pause()
         name_length, at = read_varint(body, at)
         if name_length < 0:
             raise invalid("a header has no name")

@@ -118,6 +118,17 @@ def parse_record(body: bytes | bytearray, position: int) -> tuple[RecordFields, 
     return (timestamp_delta, offset_delta, key, value, headers), end
 
 
+def parse_headers(data: bytes, count: int) -> tuple[Header, ...]:
+    """The `count` headers that fill `data`; ApiError(INVALID_RECORD) unless they do."""
+    try:
+        headers, at = _headers(data, 0, len(data), count)
+    except IndexError:
+        raise invalid("a header is cut off") from None
+    if at != len(data):
+        raise invalid(f"{count} headers end before byte {len(data)}")
+    return headers
+
+
 def invalid(message: str) -> ApiError:
     """INVALID_RECORD, not yet raised."""
     return ApiError(ErrorCode.INVALID_RECORD, message)
@@ -137,6 +148,12 @@ def _read_headers(body: bytes | bytearray, at: int, end: int) -> tuple[tuple[Hea
     count, at = read_varint(body, at)
     if not 0 <= count * MIN_HEADER_BYTES <= end - at:
         raise invalid(f"{count} headers cannot stand in the {end - at} bytes left of the record")
+    return _headers(body, at, end, count)
+
+
+def _headers(
+    body: bytes | bytearray, at: int, end: int, count: int
+) -> tuple[tuple[Header, ...], int]:
     headers = []
     for _ in range(count):
         name, at = _read_bytes(body, at, end)

@@ -34,13 +34,13 @@ from protocol.records.batch import (
     parse_header,
 )
 from protocol.records.chain import last_record
-from protocol.records.compression import DEFAULT_LIMIT, Codec, decompress
-from protocol.records.outline import outline_record
+from protocol.records.compression import DEFAULT_LIMIT, Codec, decompress, is_in_many_pieces
+from protocol.records.outline import ManyHeadersError, has_key, header_count, outline_record
 from protocol.records.plain import NOT_PLAIN, is_plain_first, plain_last_timestamp
 from protocol.records.record import INT64_MAX, INT64_MIN, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from protocol.delays.delay_headers import DelayLimits
 
@@ -59,6 +59,11 @@ PASSING_BYTES: Final = 1 << 20
 PASSING_RATIO: Final = 4
 """What is decompressed in passing: so many bytes, or so many times the size of the batch. It takes
 one to four milliseconds; two kilobytes of zstd can stand for 60 MB, which take 80."""
+
+FIELDS_IN_PASSING: Final = 5000
+"""Records and headers looked into in passing, a microsecond each: 1 KB can stand for 400,000."""
+TURN_RECORDS: Final = 1000
+"""Records that are looked into between two pauses."""
 
 _RECORDS_POSITION: Final = HEADER_BYTES - CHECKED_POSITION
 """Where the records begin in what the checksum covers."""
@@ -86,7 +91,9 @@ class ProduceRules:
     """Of the target codec; None is that codec's own default."""
     max_decompressed_bytes: int = DEFAULT_LIMIT
     is_hurried: bool = False
-    """Whether a batch that decompresses to many bytes is left to others (LargeContentsError)."""
+    """Whether a batch that takes long to be looked into is left to others (LargeContentsError)."""
+    pause: Callable[[], object] | None = None
+    """Is called now and then while a batch is looked into for long, on a thread."""
     delays: DelayLimits | None = None
     """What the topic says of delayed records; None without `delivery.delay.enable`."""
 
@@ -115,7 +122,7 @@ class OtherCodecError(AsideError):
 
 
 class LargeContentsError(AsideError):
-    """The batch decompresses to more than is done in passing."""
+    """The batch decompresses to more, or has more fields, than is looked at in passing."""
 
 
 DEFAULT_RULES: Final = ProduceRules()
@@ -130,7 +137,7 @@ def check_produced(
     """Header of the one sound batch that fills `buffer`; raises ApiError with Kafka's code.
 
     Raises OtherCodecError before looking at the records, if `rules` want another codec, and
-    LargeContentsError if they are in a hurry and the records, decompressed, are many bytes.
+    LargeContentsError if they are in a hurry and it takes long to decompress or follow the records.
     Timestamps are held against `now_ms`, unless it is None. `buffer` is only written to when the
     batch misstates its latest timestamp, which is then put right, as Apache does.
     """
@@ -169,7 +176,11 @@ def check_produced(
 
 def _decompressed(codec: Codec, data: memoryview, rules: ProduceRules) -> bytes | bytearray:
     most = rules.max_decompressed_bytes
-    limit = min(most, max(PASSING_BYTES, PASSING_RATIO * len(data))) if rules.is_hurried else most
+    limit = most
+    if rules.is_hurried:
+        limit = min(most, max(PASSING_BYTES, PASSING_RATIO * len(data)))
+        if is_in_many_pieces(codec, data):
+            raise LargeContentsError
     try:
         return decompress(codec, data, limit)
     except ApiError as error:
@@ -197,21 +208,37 @@ def _check_records(
 ) -> BatchHeader:
     data, start = body
     count = header.record_count
-    first_time, last_time = _end_times(data, start, count)
-    base, newest = header.base_timestamp, header.max_timestamp
-    if (
-        base + first_time <= newest >= base + last_time
-        and not rules.is_compacted
-        and (rules.is_log_append_time or _is_in_time(base, newest, rules, now_ms))
-    ):
-        return header
-    return _check_each_record(buffer, header, body, rules, now_ms)
+    try:
+        first_time, last_time = _end_times(data, start, count, rules)
+        base, newest = header.base_timestamp, header.max_timestamp
+        if (
+            base + first_time <= newest >= base + last_time
+            and not rules.is_compacted
+            and (rules.is_log_append_time or _is_in_time(base, newest, rules, now_ms))
+        ):
+            return header
+        if count <= _most_fields(rules):
+            return _check_each_record(buffer, header, body, rules, now_ms)
+    except ManyHeadersError:
+        pass
+    raise LargeContentsError
 
 
-def _end_times(data: bytes | bytearray, start: int, count: int) -> tuple[int, int]:
-    """Timestamp deltas of the first and the last of the records, whose other fields are checked."""
+def _most_fields(rules: ProduceRules) -> int:
+    """How many records and headers are looked into."""
+    return FIELDS_IN_PASSING if rules.is_hurried else INT64_MAX
+
+
+def _end_times(
+    data: bytes | bytearray, start: int, count: int, rules: ProduceRules
+) -> tuple[int, int]:
+    """Timestamp deltas of the first and the last of the records, whose other fields are checked.
+
+    Raises ManyHeadersError if one of the two has too many.
+    """
+    most, pause = _most_fields(rules), rules.pause
     if count == 1:
-        end, time, offset, _ = outline_record(data, start)
+        end, time, offset, _, _ = outline_record(data, start, most, pause)
         if end == len(data) and offset == 0:
             return time, time
     last = last_record(data, count, start)
@@ -219,8 +246,8 @@ def _end_times(data: bytes | bytearray, start: int, count: int) -> tuple[int, in
         last_time = plain_last_timestamp(data, last, count - 1)
         if last_time != NOT_PLAIN:
             return 0, last_time
-    _, first_time, first_offset, _ = outline_record(data, start)
-    _, last_time, last_offset, _ = outline_record(data, last)
+    _, first_time, first_offset, _, _ = outline_record(data, start, most, pause)
+    _, last_time, last_offset, _, _ = outline_record(data, last, most, pause)
     if first_offset != 0 or last_offset != count - 1:
         raise invalid(f"offset deltas of {count} records go from {first_offset} to {last_offset}")
     return first_time, last_time
@@ -242,20 +269,27 @@ def _check_each_record(
     rules: ProduceRules,
     now_ms: int | None,
 ) -> BatchHeader:
-    """Look into every record; about 1 us each."""
+    """Look into every record; about 1 us each. Raises ManyHeadersError if all have too many."""
+    left, pause = _most_fields(rules), rules.pause
     errors: list[RecordError] = []
     code = ErrorCode.INVALID_RECORD
     latest = NO_TIMESTAMP
     data, position = body
     for index in range(header.record_count):
-        position, timestamp_delta, offset_delta, has_key = outline_record(data, position)
+        position, timestamp_delta, offset_delta, key_at, headers_at = outline_record(
+            data, position, left, pause
+        )
+        if data[headers_at]:
+            left -= header_count(data, headers_at)
+        if index % TURN_RECORDS == TURN_RECORDS - 1 and pause is not None:
+            pause()
         timestamp = header.base_timestamp + timestamp_delta
         latest = max(latest, timestamp)
         if offset_delta != index or not INT64_MIN <= timestamp <= INT64_MAX:
             raise invalid(
                 f"record {index} has the offset delta {offset_delta}, the timestamp {timestamp}"
             )
-        if rules.is_compacted and not has_key:
+        if rules.is_compacted and not has_key(data, key_at):
             errors.append(RecordError(index, "a compacted topic takes no record without a key"))
         elif reason := _out_of_time(timestamp, rules, now_ms):
             code = ErrorCode.INVALID_TIMESTAMP

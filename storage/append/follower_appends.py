@@ -86,6 +86,20 @@ class FollowerAppends:
             offsets.log_start_offset,
         )
 
+    def begins_within(self, records: Buffer) -> int | None:
+        """Where the first batch in `records` begins, if this log is to begin within it.
+
+        So it is if the leader's log starts within a batch, as after DeleteRecords: the log holds
+        nothing, the batch has what comes next, and the log must start over where the batch begins
+        (`UnexpectedAppendOffsetException` in Apache Kafka's `Partition`).
+        """
+        end, active = self._offsets.log_end_offset, self._segments.active
+        if active.size or active.base_offset != end or len(self._segments) > 1:
+            return None
+        _, first = next(iterate_headers(memoryview(records)), (0, None))
+        is_within = first is not None and first.base_offset < end <= first.last_offset
+        return first.base_offset if first is not None and is_within else None
+
     def begin(self, records: Buffer, now_ms: int) -> PendingAppend | None:
         """Check batches as `append` does, and return what writes them.
 

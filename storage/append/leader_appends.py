@@ -19,7 +19,7 @@ from protocol.records.batch import (
 from protocol.records.validation import check_produced
 from storage.append.append_info import NO_TIMESTAMP, AppendInfo
 from storage.append.append_source import AppendOrigin
-from storage.producer.producer_history import recall
+from storage.producer.producer_history import find_repeated, recall
 from storage.producer.producer_recovery import read_marker
 
 if TYPE_CHECKING:
@@ -112,22 +112,27 @@ class LeaderAppends:
         try:
             duplicate = self._producers.check(header, source)
         except ApiError as error:
-            if not self._recall(header, error.code):
+            duplicate = self._repeated(header, error.code)
+            if duplicate is None:
                 raise
-            duplicate = self._producers.check(header, source)
         if duplicate is not None:
             return self._repeat(duplicate)
         info = self._append_batch(records, header, leader_epoch, now_ms)
         self._producers.update(header, info.first_offset)
         return info
 
-    def _recall(self, header: BatchHeader, refused_for: ErrorCode) -> bool:
-        """Look for more of a refused batch's producer in the log; whether anything was found."""
+    def _repeated(self, header: BatchHeader, refused_for: ErrorCode) -> ProducedBatch | None:
+        """Look in the log for the batch that a refused one repeats."""
         producer = self._producers.producers.get(header.producer_id)
         if producer is None or refused_for is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            return False
+            return None
+        start = self._offsets.log_start_offset
         with self._files.place.directory:
-            return recall(producer, self._segments, self._offsets.log_start_offset)
+            if recall(producer, self._segments, start):
+                duplicate = producer.find(header)
+                if duplicate is not None:
+                    return duplicate
+            return find_repeated(producer, header, self._segments, start)
 
     def _append_marker(
         self,

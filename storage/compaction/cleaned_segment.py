@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from protocol.records.batch import DELAY_BIT
 from storage.delays.delay_index import packed_entry
+from storage.filesystem import sync_all_of
 from storage.segment import file_names
 from storage.segment.aborted_index import ENTRY as ABORTED_ENTRY
 from storage.segment.aborted_index import VERSION as ABORTED_VERSION
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
     from storage.compaction.job import CleaningJob
-    from storage.filesystem import FileSystem
+    from storage.filesystem import File, FileSystem
     from storage.segment.aborted_index import AbortedTransaction
 
 WRITE_OUT_BYTES: Final = 16 << 20
@@ -90,13 +91,16 @@ class CleanedSegment:
         self._write()
         self._wait_until(self._written)
         self._add_time_entry()
-        self._put(file_names.OFFSET_INDEX, self._offset_index)
-        self._put(file_names.TIME_INDEX, self._time_index)
+        files = [
+            self._file,
+            self._put(file_names.OFFSET_INDEX, self._offset_index),
+            self._put(file_names.TIME_INDEX, self._time_index),
+        ]
         if self._aborted:
-            self._put(file_names.TRANSACTION_INDEX, self._aborted)
+            files.append(self._put(file_names.TRANSACTION_INDEX, self._aborted))
         if self._delays:
-            self._put(file_names.DELAY_INDEX, self._delays)
-        self._file.sync()
+            files.append(self._put(file_names.DELAY_INDEX, self._delays))
+        sync_all_of(self._filesystem, files)
         self._filesystem.set_modified(self._path(file_names.LOG), modified_ms)
         sizes = len(self._offset_index), len(self._time_index)
         return *sizes, bool(self._aborted), len(self._delays)
@@ -131,11 +135,11 @@ class CleanedSegment:
             self._time_index += entry.pack(self._max_timestamp, offset)
             self._indexed_timestamp = self._max_timestamp
 
-    def _put(self, suffix: str, content: bytearray) -> None:
+    def _put(self, suffix: str, content: bytearray) -> File:
         file = self._filesystem.open(self._path(suffix), create=True)
         file.truncate(0)
         file.write_at(0, content)
-        file.sync()
+        return file
 
     def _path(self, suffix: str) -> str:
         path = file_names.segment_file(self._directory, self._base_offset, suffix)

@@ -30,10 +30,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.delays.delivered_batch import parse_point
-from protocol.records.batch import HEADER_BYTES, parse_header
+from protocol.records.batch import DELAY_BIT, HEADER_BYTES, parse_header
 from storage.compaction.columns.opened_batches import check_batch
-from storage.delays.delay_index import DelayEntry, DelayIndex, DelayKind
-from storage.errors import DamagedFileError
+from storage.delays.delay_index import DelayEntry, DelayIndex, DelayKind, kind_of
+from storage.errors import DamagedDelaysError
 from storage.segment import file_names
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def find_bounds(job: CleaningJob, filesystem: FileSystem) -> DelayBounds:
     if delivered is not None:
         waiting_from = parse_point(_batch(job, filesystem, *delivered)).waiting_from
         before = _last(indexes, DelayKind.DELIVERED, waiting_from)
+        if before is not None:
+            _batch(job, filesystem, *before)
         delivered_from = 0 if before is None else before[1].offset
     return DelayBounds(waiting_from, delivered_from, 0 if relayed is None else relayed[1].offset)
 
@@ -84,11 +86,16 @@ def _last(
 def _batch(
     job: CleaningJob, filesystem: FileSystem, base_offset: int, entry: DelayEntry
 ) -> memoryview:
+    """The delivered batch of an entry, checked. DamagedDelaysError if there is no such batch."""
     path = file_names.segment_file(job.directory, base_offset, file_names.LOG)
     file = filesystem.open(path)
     head = file.read_at(entry.position, HEADER_BYTES)
     if len(head) < HEADER_BYTES or parse_header(head).base_offset != entry.offset:
-        raise DamagedFileError(f"{path}: no batch of offset {entry.offset} at {entry.position}")
-    batch = memoryview(file.read_at(entry.position, parse_header(head).size_in_bytes))
-    check_batch(parse_header(head), batch)
+        text = f"{path}: no batch of offset {entry.offset} at {entry.position}"
+        raise DamagedDelaysError(text, base_offset)
+    header = parse_header(head)
+    batch = memoryview(file.read_at(entry.position, header.size_in_bytes))
+    check_batch(header, batch)
+    if not header.attributes & DELAY_BIT or kind_of(header) is not entry.kind:
+        raise DamagedDelaysError(f"{path}: {entry.offset} was not delivered", base_offset)
     return batch

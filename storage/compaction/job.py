@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from storage.segment.file_names import (
     DELAY_INDEX,
@@ -137,6 +137,9 @@ class CleaningDone:
     """Records that had no key and were dropped."""
 
 
+NO_SEGMENT: Final = -1
+
+
 @dataclass(frozen=True, slots=True)
 class CleaningFailed:
     """The job came to an end before its time; what was swapped in before is whole."""
@@ -144,6 +147,8 @@ class CleaningFailed:
     message: str
     errno: int = 0
     """What the operating system said, if it was that."""
+    damaged_delays: int = NO_SEGMENT
+    """Base offset of the segment whose delay index is to be made anew, if it was that."""
 
 
 Report = CleanedGroup | CleaningDone | CleaningFailed

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from protocol.errors import ApiError
 from storage.compaction.job import CleanedGroup, CleaningFailed, CleaningJob, encode_report
 from storage.compaction.log_rewrite import clean
+from storage.errors import DamagedDelaysError
 from storage.filesystem import LocalFileSystem
 from storage.side_process import SideProcess, Throttle, yield_to_everybody
 
@@ -40,6 +41,8 @@ class Worker:
         try:
             for report in clean(job, LocalFileSystem(), throttle):
                 self._tell(report)
+        except DamagedDelaysError as damage:
+            self._tell(CleaningFailed(damage.message, damaged_delays=damage.base_offset))
         except ApiError as error:
             self._tell(CleaningFailed(error.message))
         except OSError as error:

@@ -7,6 +7,10 @@ rule, and a segment without one has no object of this class.
 What a batch says is always read from the log: the index only spares reading all of it. An entry
 gets here after its batch is in the log, so that a crash may lose it; recovery adds it again. Should
 the file not be opened for want of descriptors, entries wait in memory, and readers find them there.
+
+An index is void when it is known not to say what the log does. Its file then ends within an entry,
+so that a later process knows as well, and all that reads raises DamagedDelaysError until the index
+is made anew (`delay_rebuild`).
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from protocol.records.batch import (
     RELAY_BIT,
     TRANSACTIONAL_BIT,
 )
-from storage.errors import EXHAUSTION, DamagedFileError
+from storage.errors import EXHAUSTION, DamagedDelaysError, DamagedFileError
 from storage.segment import file_names
 
 if TYPE_CHECKING:
@@ -37,6 +41,8 @@ ENTRIES_SEARCHED: Final = 4096
 """Read together to find the last one of a kind, by one byte of each: a million take 10 ms."""
 PENDING_ENTRIES: Final = 64
 """So many are written together; until then a reader gets them from memory."""
+VOID_SIZE: Final = 1
+"""Of the file of a void index, which holds no whole entry. It comes about in one step."""
 _KIND_BITS: Final = 8
 _KIND_AT: Final = 15
 """Which byte of an entry holds its kind."""
@@ -84,7 +90,15 @@ def packed_entry(header: BatchHeader, position: int) -> bytes:
 class DelayIndex:
     """Read and extended in place; holds how many entries there are, and those not yet written."""
 
-    __slots__ = ("_base_offset", "_count", "_directory", "_filesystem", "_pending")
+    __slots__ = (
+        "_base_offset",
+        "_count",
+        "_directory",
+        "_filesystem",
+        "_pending",
+        "changes",
+        "is_void",
+    )
 
     def __init__(
         self, filesystem: FileSystem, directory: str, base_offset: int, size: int = 0
@@ -96,9 +110,23 @@ class DelayIndex:
         self._count = size // ENTRY.size
         """Entries in the file."""
         self._pending: tuple[DelayEntry, ...] = ()
+        self.is_void = size % ENTRY.size > 0
+        """What is appended is left out, since it is in the log; truncation has nothing to do."""
+        self.changes = 0
+        """Another number when anything but an entry at the end has changed."""
 
     def __len__(self) -> int:
         return self._count + len(self._pending)
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether there is an entry, or may be one."""
+        return self.is_void or len(self) > 0
+
+    @property
+    def size(self) -> int:
+        """Bytes that the file has once all is written."""
+        return VOID_SIZE if self.is_void else len(self) * ENTRY.size
 
     def relocate(self, directory: str) -> None:
         """The file is in another directory now."""
@@ -111,6 +139,8 @@ class DelayIndex:
 
     def append(self, entry: DelayEntry) -> None:
         """Add an entry at the end; some are written together, or when there are descriptors."""
+        if self.is_void:
+            return
         self._pending = (*self._pending, entry)
         if len(self._pending) >= PENDING_ENTRIES:
             try:
@@ -127,18 +157,31 @@ class DelayIndex:
             self._count += len(self._pending)
             self._pending = ()
 
-    def entries_from(self, offset: int) -> Iterator[DelayEntry]:
+    def entries_from(
+        self, offset: int, is_true: Callable[[DelayEntry], bool] | None = None
+    ) -> Iterator[DelayEntry]:
         """Entries of batches at or after `offset`, in order, as they were when this is called.
 
-        Raises DamagedFileError where there is no entry.
+        Raises DamagedDelaysError where there is no entry, or one that is out of order. With
+        `is_true`, also where the search was misled: it is asked for the entry before the first.
         """
         slot, written, pending = self._slot_of(offset), self._count, self._pending
-        file = self._open() if slot < written else None
-        while file is not None and slot < written:
-            count = min(ENTRIES_AT_A_TIME, written - slot)
-            yield from self._read(file, slot, count)
-            slot += count
-        yield from pending[max(slot - written, 0) :]
+        last = _before(self._base_offset)
+        at = min(slot, written)
+        file = self._open() if at or slot < written else None
+        if file is not None and at:
+            last = self._read(file, at - 1, 1)[0]
+            if is_true is not None and not is_true(last):
+                raise self._damage(f"the log has no such batch of offset {last.offset}")
+        while file is not None and at < written:
+            for entry in self._read(file, at, min(ENTRIES_AT_A_TIME, written - at)):
+                self._check_order(last, entry)
+                yield entry
+                last, at = entry, at + 1
+        for entry in pending[max(slot - written, 0) :]:
+            self._check_order(last, entry)
+            yield entry
+            last = entry
 
     def last_of(self, kind: DelayKind, before: int) -> DelayEntry | None:
         """The last batch of a kind before an offset; None when this segment has none."""
@@ -156,12 +199,27 @@ class DelayIndex:
                 return self._read(file, slot + found, 1)[0]
         return None
 
-    def prepare_truncation(self, offset: int) -> Callable[[], None]:
-        """Open what it takes to drop the entries at or after `offset`; returns what drops them."""
-        slot, written = self._slot_of(offset), self._count
-        file = self._open() if slot < written else None
+    def prepare_truncation(
+        self, offset: int, is_true: Callable[[DelayEntry], bool]
+    ) -> Callable[[], None]:
+        """Open what it takes to drop the entries at or after `offset`; returns what drops them.
+
+        Where the search for them was misled, as `is_true` tells of an entry, the index is void.
+        """
+        if self.is_void:
+            return self._note_change
+        try:
+            slot, written = self._slot_of(offset), self._count
+            file = self._open() if slot < written else None
+            at = max(min(slot, written) - 1, 0)
+            around = self._read(file or self._open(), at, min(2, written - at)) if written else []
+        except DamagedDelaysError:
+            return self._prepare_void()
+        if not all(map(is_true, around)):
+            return self._prepare_void()
 
         def truncate() -> None:
+            self._note_change()
             self._pending = self._pending[: max(slot - written, 0)]
             if file is not None:
                 self._count = slot
@@ -169,66 +227,137 @@ class DelayIndex:
 
         return truncate
 
-    def salvage(self, position: int) -> None:
-        """After a crash: keep the sound entries of batches that begin before `position`."""
+    def make_void(self) -> None:
+        """The index does not say what the log does: let nobody believe it, here or later."""
+        self._prepare_void()()
+
+    def salvage(self, position: int) -> bool:
+        """After a crash: keep the sound entries of batches that begin before `position`.
+
+        Returns whether these are all that there were, as far as the file tells.
+        """
+        self._note_change()
         self._pending = ()
+        self.is_void = False
         if not self._filesystem.exists(self.path):
             self._count = 0
-            return
+            return True
         file = self._open()
-        self._count = file.size() // ENTRY.size
-        sound = self._count_sound(file, position)
+        size = file.size()
+        self._count = size // ENTRY.size
+        sound, is_whole = self._count_sound(file, position)
         self._count = sound
         file.truncate(sound * ENTRY.size)
+        return is_whole and (size % ENTRY.size == 0 or sound < size // ENTRY.size)
+
+    def holds(self, slot: int, data: bytes) -> bool:
+        """Whether these are the entries from `slot` on, as they stand in the file."""
+        if self.is_void:
+            return False
+        in_file = min(slot + len(data) // ENTRY.size, self._count) - slot
+        known = b""
+        if in_file > 0 and self._filesystem.exists(self.path):
+            known = self._open().read_at(slot * ENTRY.size, in_file * ENTRY.size)
+        known += b"".join(map(_packed, self._pending[max(slot - self._count, 0) :]))
+        return known[: len(data)] == data
+
+    def replace(self, path: str, count: int) -> None:
+        """Have the file at `path`, of `count` entries, in place of all that was known."""
+        self._filesystem.rename(path, self.path)
+        self._note_change()
+        self._count = count
+        self._pending = ()
+        self.is_void = False
 
     def sync(self) -> None:
         """Wait for the disk."""
         if self._filesystem.exists(self.path):
             self._open().sync()
 
-    def _count_sound(self, file: File, position: int) -> int:
-        last = DelayEntry(self._base_offset - 1, -1, DelayKind.WAITING, 0)
+    def _prepare_void(self) -> Callable[[], None]:
+        file = self._filesystem.open(self.path, create=True)
+
+        def make_void() -> None:
+            self._note_change()
+            self.is_void = True
+            self._count = 0
+            self._pending = ()
+            file.truncate(VOID_SIZE)
+
+        return make_void
+
+    def _note_change(self) -> None:
+        self.changes += 1
+
+    def _count_sound(self, file: File, position: int) -> tuple[int, bool]:
+        """Sound entries before a position, and whether none before it is not sound."""
+        last = _before(self._base_offset)
         slot = 0
         try:
             for first in range(0, self._count, ENTRIES_AT_A_TIME):
                 for entry in self._read(file, first, min(ENTRIES_AT_A_TIME, self._count - first)):
                     is_next = entry.offset > last.offset and entry.position > last.position
                     if not is_next or entry.position >= position:
-                        return slot
+                        return slot, is_next
                     last, slot = entry, slot + 1
         except DamagedFileError:
-            pass  # what stands before is counted, the rest is added again
-        return slot
+            return slot, False
+        return slot, True
 
     def _slot_of(self, offset: int) -> int:
         """The first entry at or after `offset`."""
+        if self.is_void:
+            raise self._damage("it does not say what the log does")
+        pending = self._pending
+        if not pending or pending[0].offset >= offset:
+            return self._slot_in_file(offset)
+        return self._count + sum(entry.offset < offset for entry in pending)
+
+    def _slot_in_file(self, offset: int) -> int:
         low, high = 0, self._count
         file = self._open() if high and offset > self._base_offset else None
-        while file is not None and low < high:
+        if file is None:
+            return 0
+        while low < high:
             middle = (low + high) // 2
             if self._read(file, middle, 1)[0].offset < offset:
                 low = middle + 1
             else:
                 high = middle
-        if low < self._count:
-            return low
-        return low + sum(entry.offset < offset for entry in self._pending)
+        return low
+
+    def _check_order(self, last: DelayEntry, entry: DelayEntry) -> None:
+        if entry.offset <= last.offset or entry.position <= last.position:
+            text = f"offset {entry.offset} at {entry.position} comes after {last.offset}"
+            raise self._damage(f"{text} at {last.position}")
+
+    def _damage(self, text: str) -> DamagedDelaysError:
+        return DamagedDelaysError(f"{self.path}: {text}", self._base_offset)
 
     def _open(self) -> File:
-        return self._filesystem.open(self.path)
+        """Its file, in which there are entries."""
+        try:
+            return self._filesystem.open(self.path)
+        except FileNotFoundError:
+            raise self._damage("it is gone") from None
 
     def _read(self, file: File, slot: int, count: int) -> list[DelayEntry]:
         data = self._bytes(file, slot, count)
         try:
             return [_unpacked(*fields) for fields in ENTRY.iter_unpack(data)]
         except ValueError as error:
-            raise DamagedFileError(f"{self.path}: {error}") from None
+            raise self._damage(str(error)) from None
 
     def _bytes(self, file: File, slot: int, count: int) -> bytes:
         data = file.read_at(slot * ENTRY.size, count * ENTRY.size)
         if len(data) < count * ENTRY.size:
-            raise DamagedFileError(f"{self.path}: there is no entry {slot + count - 1}")
+            raise self._damage(f"there is no entry {slot + count - 1}")
         return data
+
+
+def _before(base_offset: int) -> DelayEntry:
+    """Stands for what comes before the first entry of a segment."""
+    return DelayEntry(base_offset - 1, -1, DelayKind.WAITING, 0)
 
 
 def _packed(entry: DelayEntry) -> bytes:

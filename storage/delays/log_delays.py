@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from protocol.delays.delivered_batch import NOTHING_DELIVERED, DeliveryPoint, parse_point
 from protocol.delays.relay_batch import Relay, parse_relay
 from protocol.delays.waiting_batch import FRONT_BYTES, WAITING, parse_front, parse_number
-from protocol.records.batch import DELAY_BIT, HEADER_BYTES, BatchHeader, parse_header
+from protocol.records.batch import (
+    DELAY_BIT,
+    HEADER_BYTES,
+    BatchHeader,
+    compute_crc,
+    parse_header,
+)
 from storage.delays.delay_index import DelayEntry, DelayKind, kind_of
-from storage.errors import DamagedFileError
+from storage.delays.delay_rebuild import DelayRebuild
+from storage.errors import DamagedDelaysError, DamagedFileError
+from storage.segment.file_names import DELAY_INDEX, segment_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,30 +45,33 @@ class WaitingRecord(NamedTuple):
 class LogDelays:
     """Look-ups in one log. Made when needed; every method may raise LogDirectoryError."""
 
-    __slots__ = ("_offsets", "_place", "_segments")
+    __slots__ = ("_contents", "_offsets", "_place", "_segments")
 
     def __init__(self, contents: LogContents) -> None:
+        self._contents = contents
         self._place = contents.files.place
         self._segments = contents.files.segments
         self._offsets = contents.offsets
 
     @property
     def exist(self) -> bool:
-        """Whether the log has a batch that has to do with delays."""
-        return any(segment.delays is not None and len(segment.delays) for segment in self._segments)
+        """Whether the log has a batch that has to do with delays, or may have."""
+        return any(one.delays is not None and one.delays.may_hold for one in self._segments)
 
     def entries_from(self, offset: int) -> Iterator[DelayEntry]:
         """Entries of batches at or after `offset`, in order, some at a time.
 
         The log may grow or lose its oldest segments meanwhile: the end is where nothing more was
-        when that was asked for.
+        when that was asked for. What an entry says of its batch is true once `read` or `check` has
+        held it against that.
         """
         with self._place.directory:
             while (segment := self._segment_from(offset)) is not None:
                 assert segment.delays is not None
                 before = offset
                 is_there = True
-                for entry in segment.delays.entries_from(offset):
+                for entry in segment.delays.entries_from(offset, segment.has_batch):
+                    self._check_place(segment, entry)
                     offset = entry.offset + 1
                     yield entry
                     is_there = self._segments[self._segments.floor(entry.offset)] is segment
@@ -73,8 +84,12 @@ class LogDelays:
                 offset = self._end_of(segment)
 
     def last_delivered(self, before: int = NOTHING_WAITS) -> DelayEntry | None:
-        """The last delivered batch before an offset."""
-        return self._last_of(DelayKind.DELIVERED, before)
+        """The last delivered batch before an offset, if the log still holds it."""
+        entry = self._last_of(DelayKind.DELIVERED, before)
+        if entry is None or entry.offset < self._offsets.log_start_offset:
+            return None
+        self.check(entry)
+        return entry
 
     def last_relay(self) -> Relay | None:
         """How far dead letters have come, as the log says; None if it says nothing of it."""
@@ -84,35 +99,44 @@ class LogDelays:
     def _last_of(self, kind: DelayKind, before: int) -> DelayEntry | None:
         with self._place.directory:
             for index in range(self._segments.floor(before), -1, -1):
-                delays = self._segments[index].delays
-                entry = None if delays is None else delays.last_of(kind, before)
+                segment = self._segments[index]
+                entry = None if segment.delays is None else segment.delays.last_of(kind, before)
                 if entry is not None:
+                    self._check_place(segment, entry)
                     return entry
         return None
 
-    def point(self) -> DeliveryPoint:
-        """How far delivery has come, as the log says."""
-        entry = self.last_delivered()
+    def point(self, before: int = NOTHING_WAITS) -> DeliveryPoint:
+        """How far delivery has come before an offset, as the log says."""
+        entry = self.last_delivered(before)
         return NOTHING_DELIVERED if entry is None else parse_point(self.read(entry))
 
     def read(self, entry: DelayEntry) -> memoryview:
-        """The whole batch of an entry. DamagedFileError when it is not there."""
-        batch = self.find(entry)
-        if batch is None:
-            raise DamagedFileError(f"{self._place.path}: no batch of offset {entry.offset}")
-        return batch
+        """The whole batch of an entry. DamagedDelaysError when there is no such batch."""
+        with self._place.directory:
+            found = self._find(entry)
+            self._check(entry, None if found is None else found[2])
+            assert found is not None
+            batch = _batch_at(found[0], found[1])
+            if batch is None:
+                raise DamagedFileError(f"{found[0].path}: the batch at byte {found[1]} is cut off")
+            return batch
+
+    def check(self, entry: DelayEntry) -> None:
+        """Hold an entry against the header of its batch; raises DamagedDelaysError."""
+        with self._place.directory:
+            found = self._find(entry)
+            self._check(entry, None if found is None else found[2])
 
     def find(self, entry: DelayEntry) -> memoryview | None:
         """The whole batch of an entry; None if compaction has taken it since."""
         with self._place.directory:
-            segment = self._segments[self._segments.floor(entry.offset)]
-            batch = _batch_at(segment, entry.position)
-            if batch is None or parse_header(batch).base_offset != entry.offset:
-                found = segment.locate(entry.offset)  # compaction has moved it
-                batch = None if found is None else _batch_at(segment, found.position)
-            if batch is None or parse_header(batch).base_offset != entry.offset:
-                return None
-            return batch if parse_header(batch).attributes & DELAY_BIT else None
+            found = self._find(entry)
+            return None if found is None else _batch_at(found[0], found[1])
+
+    def rebuild(self, base_offset: int) -> DelayRebuild:
+        """Make the delay index of a segment anew, after a DamagedDelaysError."""
+        return DelayRebuild(self._contents, base_offset)
 
     def first_to_read(self, offset: int) -> int:
         """The offset of the batch that holds `offset`, or of the first one after it."""
@@ -151,17 +175,75 @@ class LogDelays:
     def needed_from(self) -> int:
         """The offset from which on retention has to keep the log.
 
-        Exact where this broker leads and delivers; else by the last delivered batch, or the first
-        that waits.
+        Exact where this broker leads and delivers, else as the log tells.
         """
-        if self._offsets.waiting_from is not None:
-            return self._offsets.waiting_from()
+        tell = self._offsets.waiting_from
+        return self.needed_as_told_by_log() if tell is None else tell()
+
+    def needed_as_told_by_log(self) -> int:
+        """The same by the last delivered batch, or the first that waits.
+
+        A delivery counts once it is committed: until then it may be cut off, and what it has
+        delivered waits again.
+        """
         if not self.exist:
             return NOTHING_WAITS
-        for entry in self.entries_from(self.first_to_read(self.point().waiting_from)):
+        committed = self.point(self._offsets.high_watermark)
+        for entry in self.entries_from(self.first_to_read(committed.waiting_from)):
+            self.check(entry)
             if entry.kind is DelayKind.WAITING:
-                return entry.offset
+                return self.needed_for(entry.offset)
         return NOTHING_WAITS
+
+    def needed_for(self, first: int) -> int:
+        """What is needed if the first record that waits is at `first`.
+
+        The last batch that was delivered before it is, too: a record is due no earlier than what
+        had been delivered when it came, whatever it states.
+        """
+        before = self.last_delivered(first)
+        return first if before is None else before.offset
+
+    def _find(self, entry: DelayEntry) -> tuple[Segment, int, BatchHeader] | None:
+        """Segment, position and header of the batch of an entry, wherever compaction has put it."""
+        segment = self._segments[self._segments.floor(entry.offset)]
+        position, header = entry.position, _header_at(segment, entry.position)
+        if header is None or header.base_offset != entry.offset:
+            found = segment.locate(entry.offset)
+            if found is None or found.base_offset != entry.offset:
+                return None
+            position, header = found.position, _header_at(segment, found.position)
+        if header is None or not header.attributes & DELAY_BIT:
+            return None
+        return segment, position, header
+
+    def _check_place(self, segment: Segment, entry: DelayEntry) -> None:
+        """Whether the entry is one of this segment, which is then the one to be made anew."""
+        if not segment.base_offset <= entry.offset < self._end_of(segment):
+            path = segment_file(self._place.path, segment.base_offset, DELAY_INDEX)
+            text = f"{path}: offset {entry.offset} does not lie in the segment"
+            raise DamagedDelaysError(text, segment.base_offset)
+
+    def _check(self, entry: DelayEntry, header: BatchHeader | None) -> None:
+        if (
+            header is not None
+            and kind_of(header) is entry.kind
+            and header.max_timestamp == entry.timestamp
+        ):
+            return
+        segment = self._segments[self._segments.floor(entry.offset)]
+        self._check_log(segment, entry)
+        path = segment_file(self._place.path, segment.base_offset, DELAY_INDEX)
+        said = f"offset {entry.offset} that is {entry.kind.name.lower()} with {entry.timestamp}"
+        raise DamagedDelaysError(f"{path}: there is no batch of {said}", segment.base_offset)
+
+    def _check_log(self, segment: Segment, entry: DelayEntry) -> None:
+        """Whether it is the log that is damaged, and not what the entry says of it."""
+        batch = _batch_at(segment, entry.position)
+        if batch is None or parse_header(batch).base_offset != entry.offset:
+            return
+        if parse_header(batch).crc != compute_crc(batch, 0, len(batch)):
+            raise DamagedFileError(f"{segment.path}: the batch of offset {entry.offset} is damaged")
 
     def _holding(self, offset: int) -> tuple[Segment, int] | None:
         """The segment and the position of the batch that holds `offset`."""
@@ -186,11 +268,16 @@ class LogDelays:
         return bases[following] if following < len(bases) else self._offsets.log_end_offset
 
 
+def _header_at(segment: Segment, position: int) -> BatchHeader | None:
+    head = segment.file.read_at(position, HEADER_BYTES) if position < segment.size else b""
+    return parse_header(head) if len(head) == HEADER_BYTES else None
+
+
 def _batch_at(segment: Segment, position: int) -> memoryview | None:
-    head = segment.file.read_at(position, HEADER_BYTES)
-    if len(head) < HEADER_BYTES:
+    header = _header_at(segment, position)
+    if header is None:
         return None
-    size = parse_header(head).size_in_bytes
+    size = header.size_in_bytes
     if not HEADER_BYTES <= size <= segment.size - position:
         return None
     return memoryview(segment.file.read_at(position, size))

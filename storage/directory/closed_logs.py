@@ -8,11 +8,15 @@ It may be believed only if nobody has used the directory since, so it names what
 same then: the mark of the clean stop, which every broker takes away when it starts and makes anew
 when it stops, and of each log its directory and its active segment. They are named by inode and
 time of change, neither of which a user can set: a copy, a backup that was restored, a file that was
-added, removed or cut make the log one that is looked at. A start removes the file before anything
-is changed, so that no crash leaves it behind.
+added, removed or cut make the log one that is looked at. That another segment than the active one
+was cut is noticed when that is first opened (`SegmentReading`). A start removes the file before
+anything is changed, so that no crash leaves it behind.
 
     0 50000 2893741283 1837112 1795446876191000000    version, count, checksum of the rest, mark
     flights-0 ...                                     a line for each log, see `_encode`
+    flights-0:delays ...                              see `storage.delays.closed_delays`
+
+Versions before the latter pass by such lines, and leave none.
 """
 
 from __future__ import annotations
@@ -23,12 +27,14 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 from zlib import crc32
 
-from storage.directory.known_log import KnownLog, KnownSegment, Seen, know, seen
+from storage.delays import closed_delays
+from storage.delays.closed_delays import ClosedDelays, make_others_void
+from storage.directory.known_log import KnownLog, KnownSegment, Seen, know, know_delays, seen
 from storage.errors import LogDirectoryError
 from storage.segment import file_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
 
     from storage.directory.log_directory import LogDirectory
     from storage.filesystem import Stamp
@@ -56,8 +62,19 @@ class ClosedLogs:
         known = None if line is None else _decode(line.decode())
         return known if known is not None and known.directory == seen(stamp) else None
 
+    def delays(self) -> Iterator[ClosedDelays]:
+        """What is known of delay indexes."""
+        for key, line in self._lines.items():
+            if key.endswith(closed_delays.SUFFIX.encode()):
+                yield closed_delays.decode(line.decode())
 
-def write(directory: LogDirectory, logs: Iterable[Log]) -> None:
+    def knows_delays(self, name: str, stamp: Stamp) -> bool:
+        """Whether the delay indexes of the log in a directory that looks like this are known."""
+        line = self._lines.get(f"{name}{closed_delays.SUFFIX}".encode())
+        return line is not None and closed_delays.decode(line.decode()).are_of(stamp)
+
+
+def write(directory: LogDirectory, logs: Sequence[Log]) -> None:
     """Leave the file, once the mark of a clean stop is there. A failure costs the next start time.
 
     Raises nothing: it is logged.
@@ -68,7 +85,8 @@ def write(directory: LogDirectory, logs: Iterable[Log]) -> None:
             mark = filesystem.stamp(f"{directory.path}/{file_names.CLEAN_SHUTDOWN}")
             known = [(log.name, described) for log in logs if (described := know(log))]
             if mark is not None:
-                body = "".join(_encode(name, each) for name, each in known).encode()
+                delays = map(closed_delays.encode, filter(None, map(know_delays, logs)))
+                body = "".join([*(_encode(name, each) for name, each in known), *delays]).encode()
                 head = b"%s %d %d %d %d\n" % (VERSION, len(known), crc32(body), *seen(mark))
                 path = f"{directory.path}/{file_names.CLOSED_LOGS}"
                 filesystem.replace(path, head + body, sync=True)
@@ -84,6 +102,8 @@ def take(directory: LogDirectory) -> tuple[bool, ClosedLogs]:
     mark = filesystem.stamp(mark_path)
     content = filesystem.read(path) if filesystem.exists(path) else b""
     closed = ClosedLogs({}) if mark is None else _sound(content, mark)
+    for known in closed.delays():
+        make_others_void(filesystem, directory.path, known)
     filesystem.remove(path)
     filesystem.remove(mark_path)
     # Else a loss of power could bring back both, and what is done from now on would be passed by.

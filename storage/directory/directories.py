@@ -31,6 +31,7 @@ from storage.directory.moves import LogsAndCopies, Moves
 from storage.directory.offset_checkpoints import OffsetCheckpoints
 from storage.directory.removals import Removals
 from storage.errors import (
+    DamagedDelaysError,
     DamagedFileError,
     DirectoryRefusedError,
     ExhaustedError,
@@ -80,6 +81,8 @@ class LogDirectories:
         self._checkpoints = OffsetCheckpoints(self.directories)
         self._is_checkpoint_due = False
         self._removals = Removals()
+        self.damages: dict[Log, DamagedDelaysError] = {}
+        """Where retention waits until a delay index is made anew."""
         self.moves = Moves(self._removals)
         """Logs on their way to another directory."""
 
@@ -141,6 +144,8 @@ class LogDirectories:
             self._add(log)
         self._refuse_if_all_offline()
         self._is_loaded = True
+        if contents.has_stale_checkpoints:
+            self.checkpoint_all()
         return report
 
     def __len__(self) -> int:
@@ -200,7 +205,7 @@ class LogDirectories:
         log.place.topic_id = topic_id
 
     def delete(self, topic: str, partition: int, now_ms: int = 0) -> None:
-        """Rename the log's directory now; its files go `file.delete.delay.ms` later."""
+        """Rename its directory now, its files go later; then `checkpoint_all`, before a new one."""
         log = self._logs.get((topic, partition))
         if log is None:
             return
@@ -243,6 +248,9 @@ class LogDirectories:
                 continue
             try:
                 paths = log.delete_expired(now_ms)
+            except DamagedDelaysError as error:
+                self.damages[log] = error
+                continue
             except ApiError as error:
                 LOGGER.warning("retention skipped %s: %s", log.name, error.message)
                 continue
@@ -284,11 +292,12 @@ class LogDirectories:
             yield from log.producers.expire(now_ms, self.settings.producer_id_expiration_ms)
 
     def checkpoint_recovery_points(self) -> frozenset[LogDirectory]:
-        """Write up to where each log is flushed; safe to call from another thread.
-
-        Returns the directories that have it now, as all of these do.
-        """
+        """Write up to where each log is flushed, from any thread; returns where that is told."""
         return self._checkpoints.write(file_names.RECOVERY_POINTS, LogsAndCopies(self, self.moves))
+
+    def checkpoint_all(self) -> None:
+        """Write all offsets that have changed, and none of deleted logs; safe from any thread."""
+        self._checkpoints.write_all(LogsAndCopies(self, self.moves), is_last=False)
 
     def checkpoint_high_watermarks(self) -> frozenset[LogDirectory]:
         """Write the high watermarks; safe to call from another thread."""
@@ -312,7 +321,7 @@ class LogDirectories:
     def _close_loaded(self) -> None:
         everything = list(LogsAndCopies(self, self.moves))
         in_order = frozenset(self.directories) - close_logs(everything, self._disk.filesystem)
-        in_order &= self._checkpoints.write_all(LogsAndCopies(self, self.moves))
+        in_order &= self._checkpoints.write_all(LogsAndCopies(self, self.moves), is_last=True)
         marked = [one for one in self.directories if one in in_order]
         mark(marked, self._disk.filesystem, list(self))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from storage.directory import closed_logs
@@ -12,6 +12,7 @@ from storage.directory.known_log import open_known
 from storage.errors import DirectoryRefusedError, ExhaustedError, LogDirectoryError
 from storage.log.log_loader import LoadHints, load_log
 from storage.log.log_offsets import NEVER_CLEANED
+from storage.log.log_rules import has_delays
 from storage.log.log_settings import LogPlace, LogSettings
 from storage.segment import file_names
 
@@ -66,6 +67,8 @@ class DirectoryContents:
     """Replicas that were moving here from another directory."""
     deleted: list[str] = field(default_factory=list)
     """Paths of deleted partitions that wait for removal."""
+    has_stale_checkpoints: bool = False
+    """Whether one tells of a log that is not there: not to be believed of the next of its name."""
 
 
 def load_all(
@@ -87,6 +90,7 @@ def load_all(
         contents.logs += found.logs
         contents.copies += found.copies
         contents.deleted += found.deleted
+        contents.has_stale_checkpoints |= found.has_stale_checkpoints
     return contents
 
 
@@ -109,13 +113,18 @@ def load_directory(
             known = closed.get(found.name, found.stamp)
             config = plan.config_of(found.topic)
             log_hints = hints.of(found.topic, found.partition)
+            are_known = closed.knows_delays(found.name, found.stamp)
+            if was_clean and not are_known:
+                log_hints = replace(log_hints, are_delays_known=False)
             log = None
-            if known is not None:
+            if known is not None and (are_known or not has_delays(config)):
                 log = open_known(place, known, config, plan.settings, log_hints)
             if log is None:
                 log = _look_and_load(place, config, plan.settings, log_hints, report)
             (contents.copies if found.future_id else contents.logs).append(log)
         plan.progress(len(names), len(names), "")
+        there = {(found.topic, found.partition) for found in names}
+        contents.has_stale_checkpoints = not hints.keys <= there
     report.logs += len(contents.logs)
     return contents
 
@@ -156,6 +165,13 @@ class _Hints:
         self.log_starts = self._read(directory, file_names.LOG_STARTS, report)
         self.high_watermarks = self._read(directory, file_names.HIGH_WATERMARKS, report)
         self.cleaner_offsets = self._read(directory, file_names.CLEANER_OFFSETS, report)
+        self.keys = (
+            self.recovery_points.keys()
+            | self.log_starts.keys()
+            | self.high_watermarks.keys()
+            | self.cleaner_offsets.keys()
+        )
+        """The logs that they tell of."""
         self.path = directory.path
         if not self.was_clean:
             report.unclean_directories.append(directory.path)

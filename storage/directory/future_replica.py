@@ -4,7 +4,7 @@ The copy stands in a directory with the suffix `-future`, as in Apache Kafka (KI
 log's batches as a follower does, and is cut wherever the log was cut, which leader epochs tell
 (KIP-101). When it has everything:
 
-    1  prepare         on the disk: all records, and a file `moved-here` beside them
+    1  prepare         on the disk: all records, where they start, and a file `moved-here`
     2  take_place      orders-0  is renamed to  orders-0.<id>-delete      in the old directory
     3                  orders-0.<id>-future  is renamed to  orders-0      in the new one
     4                  the log goes on with the files of the copy
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 
 PIECE_BYTES: Final = 256 * 1024
 """How much is copied at once: the event loop serves nobody else while it is appended."""
+NOWHERE: Final = -1
 
 
 class FutureReplica:
     """A log and its copy; on the event loop, but for what is said to run on threads."""
 
-    __slots__ = ("_source", "copy", "is_prepared", "log")
+    __slots__ = ("_source", "copy", "is_prepared", "log", "noted_start")
 
     def __init__(self, log: Log, copy: Log) -> None:
         self.log = log
@@ -48,6 +49,8 @@ class FutureReplica:
         self._source = log.directory
         self.is_prepared = False
         """Whether `moved-here` is on the disk."""
+        self.noted_start = NOWHERE
+        """Where the log starts by the checkpoint of the copy's directory."""
 
     @property
     def lag(self) -> int:
@@ -125,21 +128,38 @@ class FutureReplica:
         """Whether the disk of the copy has what the log's disk has."""
         return self.copy.recovery_point >= self.log.recovery_point
 
-    def take_rest(self, now_ms: int) -> bool:
-        """Take what little is missing, here and now; False if it is more than a piece.
+    @property
+    def is_start_noted(self) -> bool:
+        """Whether a crash after the move would bring back no deleted record."""
+        return self.noted_start == self.log.log_start_offset
 
-        Where producers wait for the disk (`flush.messages`), so does this, for that piece.
-        """
+    def take_rest(self, now_ms: int) -> bool:
+        """Take what little is missing, here and now; False if it is more than a piece."""
         self.align()
         rest = self.next_piece()
         if rest.length:
             self.append(rest.tobytes(), now_ms)
             self.align()
-        if self.lag or self.copy.log_start_offset != self.log.log_start_offset:
-            return False
-        if self.log.config.flush_messages != LONG_MAX:
-            self.copy.flushes.start_for_records(self.copy.recovery_point)()
-        return True
+        return not self.lag and self.copy.log_start_offset == self.log.log_start_offset
+
+    @property
+    def is_acknowledged_from_disk(self) -> bool:
+        """Whether producers wait for the log's disk (`flush.messages`), and so for the copy's."""
+        return self.log.config.flush_messages != LONG_MAX
+
+    def flush_records(self) -> Callable[[], None]:
+        """Return what has the copy's records on its disk, for a thread; it waits for that.
+
+        Both raise LogDirectoryError. While the log's flushes are held, that is all that producers
+        were told of, and will be.
+        """
+        flush = self.copy.flushes.start_for_records(self.copy.recovery_point)
+
+        def on_thread() -> None:
+            with suppress(DeletedLogError):  # it was given up meanwhile
+                flush()
+
+        return on_thread
 
     def take_place(self) -> str:
         """Steps 2 to 4; returns the path of the old files. Raises LogDirectoryError.

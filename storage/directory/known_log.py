@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from storage.delays.closed_delays import ClosedDelays
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log import Log
 from storage.log.log_contents import LogContents
 from storage.log.log_files import LogFiles
 from storage.log.log_offsets import LogOffsets
+from storage.log.log_rules import has_delays
 from storage.log.segments import Segments
 from storage.producer.producer_recovery import rebuild, remove_others
 from storage.producer.producer_state import ProducerState
@@ -73,7 +75,7 @@ def know(log: Log) -> KnownLog | None:
     end_offset = offsets.log_end_offset
     epochs = files.epochs.entries()
     is_empty = end_offset == files.segments[0].base_offset
-    is_in_order = files.epochs.is_saved and (is_empty or bool(epochs))
+    is_in_order = files.epochs.is_saved and (is_empty or bool(epochs)) and not log.delays.exist
     directory = filesystem.stamp(log.path)  # before its names: what changes later, changes it
     if not is_in_order or directory is None or offsets.recovery_point < end_offset:
         return None
@@ -98,6 +100,16 @@ def know(log: Log) -> KnownLog | None:
         files.snapshots.offsets,
         segments,
     )
+
+
+def know_delays(log: Log) -> ClosedDelays | None:
+    """Describe the delay indexes of a log that was closed; None where nothing waits, or may."""
+    if not (has_delays(log.config) or log.delays.exist):
+        return None
+    stamp = log.directory.disk.filesystem.stamp(log.path)
+    sizes = {one.base_offset: one.delays.size for one in log.segments if one.delays is not None}
+    held = {base_offset: size for base_offset, size in sizes.items() if size}
+    return None if stamp is None else ClosedDelays(log.name, stamp.inode, held)
 
 
 def open_known(

@@ -64,11 +64,11 @@ class OffsetCheckpoints:
         self._written: dict[tuple[str, str], tuple[int, array[int]]] = {}
         """Revision and offsets in the order of the logs, by directory and name."""
 
-    def write_all(self, logs: Logs) -> frozenset[LogDirectory]:
-        """Write all files for the last time, changed or not; returns where that went well."""
+    def write_all(self, logs: Logs, *, is_last: bool) -> frozenset[LogDirectory]:
+        """Write all files, for the last time changed or not; returns where that went well."""
         written = frozenset(self._directories)
         for name in OFFSETS:
-            written &= self.write(name, logs, is_last=True)
+            written &= self.write(name, logs, is_last=is_last)
         return written
 
     def write(self, name: str, logs: Logs, *, is_last: bool = False) -> frozenset[LogDirectory]:
@@ -83,7 +83,8 @@ class OffsetCheckpoints:
 
     def _write(self, name: str, directory: LogDirectory, all_logs: Logs, *, is_last: bool) -> None:
         revision = all_logs.revision  # first: a log that comes meanwhile is written next time
-        logs = [log for log in all_logs if log.directory is directory]
+        is_only_one = len(self._directories) == 1
+        logs = [log for log in all_logs if is_only_one or log.directory is directory]
         offsets = array("q", map(OFFSETS[name], logs))
         key = directory.path, name
         if is_last or self._written.get(key) != (revision, offsets):

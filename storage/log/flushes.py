@@ -19,16 +19,52 @@ from storage.errors import DeletedLogError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from storage.directory.log_directory import LogDirectory
     from storage.filesystem import File
     from storage.log.log_files import LogFiles
     from storage.log.log_offsets import LogOffsets
     from storage.segment.segment import Segment
 
 
+class RecordsFlush:
+    """A flush of records that was begun: called, on any thread, it waits and ends.
+
+    Or the caller waits for `files` together with others, and then calls `finish`.
+    """
+
+    __slots__ = ("_log_files", "_with_names", "files")
+
+    def __init__(self, log_files: LogFiles, files: Sequence[File], *, with_names: bool) -> None:
+        """`with_names` says that the last file is new, and so is its name."""
+        self._log_files = log_files
+        self._with_names = with_names
+        self.files = files
+
+    @property
+    def directory(self) -> LogDirectory:
+        """Where the files are."""
+        return self._log_files.place.directory
+
+    def __call__(self) -> None:
+        """Wait for the disk; raises LogDirectoryError."""
+        with self.directory:  # a log that was deleted meanwhile says so
+            outcomes = self.directory.disk.filesystem.sync_files(self.files)
+        self.finish(outcomes)
+
+    def finish(self, outcomes: Sequence[OSError | None]) -> None:
+        """End when this is what `FileSystem.sync_files` returned; may wait; raises the same."""
+        with self.directory:
+            for error in outcomes:
+                if error is not None:
+                    raise error
+        if self._with_names:
+            self._log_files.sync_names()
+
+
 class Flushes:
     """The flushes of one log."""
 
-    __slots__ = ("_files", "_last_flush_ms", "_offsets", "_run_later")
+    __slots__ = ("_files", "_last_flush_ms", "_offsets", "_run_later", "is_held", "on_release")
 
     def __init__(
         self,
@@ -41,6 +77,20 @@ class Flushes:
         self._offsets = offsets
         self._run_later = run_later
         self._last_flush_ms = 0
+        self.is_held = False
+        """Whether whoever flushes for producers is to begin no flush now; see `hold`."""
+        self.on_release: Callable[[], None] | None = None
+        """Told of the end of that."""
+
+    def hold(self) -> None:
+        """Until `release`, have no more acknowledged than is on the disk, or on its way there."""
+        self.is_held = True
+
+    def release(self) -> None:
+        """The opposite of `hold`; may be called twice."""
+        was_held, self.is_held = self.is_held, False
+        if was_held and self.on_release is not None:
+            self.on_release()
 
     def is_due(self, now_ms: int, flush_ms: int) -> bool:
         """Whether `flush.ms` has passed since the last flush and there is something to do."""
@@ -69,18 +119,18 @@ class Flushes:
         offsets = self._offsets
         return partial(self._sync, self._unflushed(), offsets.log_end_offset, offsets.truncations)
 
-    def start_for_records(self, from_offset: int) -> Callable[[], None]:
+    def start_for_records(self, from_offset: int) -> RecordsFlush:
         """Return what has the records from `from_offset` to the log's end on the disk.
 
-        To be called on any thread; it blocks that. Both parts raise LogDirectoryError. The caller
-        has flushed what comes before, or it lies before the recovery point.
+        Both parts raise LogDirectoryError. The caller has flushed what comes before, or it lies
+        before the recovery point.
         """
         files = self._files
         with files.place.directory:
             segments = [files.segments[index] for index in self._indexes_from(from_offset)]
             opened = [segment.file for segment in segments]
         is_new = segments[-1].base_offset >= from_offset
-        return partial(self._sync_records, opened, with_names=is_new)
+        return RecordsFlush(files, opened, with_names=is_new)
 
     def flush_sealed(self) -> None:
         """After a roll: have all but the active segment flushed later, which is still empty."""
@@ -99,13 +149,6 @@ class Flushes:
     def _indexes_from(self, offset: int) -> range:
         segments = self._files.segments
         return range(segments.floor(max(offset - 1, segments[0].base_offset)), len(segments))
-
-    def _sync_records(self, files: Sequence[File], *, with_names: bool) -> None:
-        with self._files.place.directory:
-            for file in files:
-                file.sync()
-        if with_names:
-            self._files.sync_names()
 
     def _sync(self, segments: Sequence[Segment], end_offset: int, truncations: int) -> None:
         """Wait for the disk; runs beside appends, truncations and deletion on other threads."""

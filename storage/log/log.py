@@ -171,6 +171,10 @@ class Log:
         """See `FollowerAppends.append`."""
         return self.follower_appends.append(records, now_ms)
 
+    def begins_within(self, records: Buffer) -> int | None:
+        """See `FollowerAppends.begins_within`."""
+        return self.follower_appends.begins_within(records)
+
     def begin_append_as_follower(self, records: Buffer, now_ms: int) -> PendingAppend | None:
         """See `FollowerAppends.begin`."""
         return self.follower_appends.begin(records, now_ms)

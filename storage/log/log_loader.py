@@ -6,7 +6,6 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from storage.delays.delay_index import ENTRY as DELAY_ENTRY
 from storage.directory import partition_metadata
 from storage.errors import DamagedFileError
 from storage.log import epoch_recovery
@@ -15,6 +14,7 @@ from storage.log.log import Log
 from storage.log.log_contents import LogContents
 from storage.log.log_files import LogFiles
 from storage.log.log_offsets import NEVER_CLEANED, LogOffsets
+from storage.log.log_rules import has_delays
 from storage.log.log_settings import LogPlace, LogSettings
 from storage.log.segments import Segments
 from storage.producer.aborted_recovery import rebuild_aborted
@@ -46,6 +46,8 @@ class LoadHints:
     log_start_offset: int = 0
     high_watermark: int = 0
     cleaned_offset: int = NEVER_CLEANED
+    are_delays_known: bool = True
+    """False after a clean stop that has not said what delay indexes the log has."""
 
 
 @dataclass(slots=True)
@@ -97,11 +99,16 @@ class _Loader:
         self.outcome = LoadOutcome()
         self.epochs = LeaderEpochs(self.disk, self.path)
         self.loaded_epochs = self._load_epochs()
+        self._is_to_check_delays = False
         self.doubtful: set[int] = set()
         """Base offsets of segments whose transaction index may be wrong."""
 
     def load(self, settings: LogSettings) -> tuple[Log, LoadOutcome]:
         found = survey(self.disk.filesystem, self.path)
+        self._is_to_check_delays = not self.hints.are_delays_known and (
+            has_delays(self.config)
+            or any(file_names.DELAY_INDEX in one.index_sizes for one in found.segments.values())
+        )
         segments = self._open_segments(found)
         end_offset = self._adopt_or_recover(segments, found)
         start_offset = max(self.hints.log_start_offset, segments[0].base_offset)
@@ -178,13 +185,18 @@ class _Loader:
             self._note(f"the indexes of {segment.path} are missing or damaged: rebuilt")
             segment.rebuild_indexes()
         if file_names.DELAY_INDEX in found.index_sizes:
-            self._adopt_delays(segment, found.index_sizes[file_names.DELAY_INDEX])
+            segment.adopt_delays(found.index_sizes[file_names.DELAY_INDEX])
+        is_void = segment.delays is not None and segment.delays.is_void
+        if is_void or (found.size and self._is_to_check_delays):
+            self._check_delays(segment)
 
-    def _adopt_delays(self, segment: Segment, size: int) -> None:
-        segment.adopt_delays(size)
-        if size % DELAY_ENTRY.size:
-            self._note(f"the delay index of {segment.path} is damaged: rebuilt")
-            segment.rebuild_delays()
+    def _check_delays(self, segment: Segment) -> None:
+        try:
+            if segment.rebuild_delays():
+                self._note(f"the delay index of {segment.path} was missing or damaged: rebuilt")
+        except DamagedFileError as error:
+            # Whoever reads what cannot be right is told so, as long as the log is damaged.
+            self._note(f"the delay index of {segment.path} cannot be rebuilt: {error.message}")
 
     def _recover(self, segment: Segment, found: SegmentFiles, next_base: int | None) -> bool:
         """Check a segment, which may not go beyond the next; True when the log must end in it."""

@@ -1,10 +1,23 @@
-"""The batches of a producer that a snapshot leaves out: of the last five, it has one.
+"""The batches of a producer that its state leaves out, and that stand in the log.
+
+Of the last five, a snapshot has one.
 
 A client with five requests under way sends all of them again when a broker ends before it has
 answered. What of them was appended must be known then: otherwise the first is out of order, which
 librdkafka takes for a fatal error, and after which the Java client appends the others once more,
 under a new epoch. So it is with Apache Kafka, whose file format has no place for more than the last
 batch. The others stand in the log, right before it.
+
+Five are enough while a client has one leader to talk to. When leadership moves, a client may hear
+of it before the old leader has answered: its answers leave in order, and an earlier one may still
+wait for a commit. The client sends its next batches to the new leader, five or more, and only then
+repeats those that the old one had appended, and replicated, before it refused them::
+
+    at the old leader    sequences 2, 3 appended ... replicated ... refused: NOT_LEADER_OR_FOLLOWER
+    at the new leader                                4 5 6 7 8 appended      2?  3?
+
+Nothing but the log knows by then that 2 and 3 are there. To Apache Kafka they are out of order, and
+the Java client repeats them until `delivery.timeout.ms`, and reports as failed what is stored.
 """
 
 from __future__ import annotations
@@ -15,16 +28,20 @@ from protocol.records.batch import SEQUENCE_SPACE
 from storage.producer.producer import NONE, REMEMBERED_BATCHES, ProducedBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from protocol.records.batch import BatchHeader
     from storage.log.segments import Segments
     from storage.producer.producer import Producer
 
+HALF: Final = SEQUENCE_SPACE // 2
 FIRST_STRETCH_BYTES: Final = 16 * 1024
 MOST_BYTES: Final = 32 * 1024 * 1024
 MOST_HEADERS: Final = 2000
 """What it may cost, once for a producer after a start: milliseconds, as a rule one read."""
+MOST_REPEAT_BYTES: Final = 4 * 1024 * 1024
+MOST_REPEAT_HEADERS: Final = 500
+"""What each batch may cost that repeats one before those remembered: a millisecond."""
 
 
 def recall(producer: Producer, segments: Segments, log_start_offset: int) -> bool:
@@ -42,7 +59,8 @@ def recall(producer: Producer, segments: Segments, log_start_offset: int) -> boo
 
 def _recall(producer: Producer, segments: Segments, log_start_offset: int) -> None:
     count = 0
-    for headers in _stretches_before(segments, log_start_offset, producer):
+    offset = producer.batches[0].base_offset
+    for headers in _stretches_before(segments, log_start_offset, offset, MOST_BYTES):
         for header in reversed(headers):
             if header.base_offset < log_start_offset or not _goes_on(producer, header):
                 return
@@ -51,13 +69,49 @@ def _recall(producer: Producer, segments: Segments, log_start_offset: int) -> No
             return
 
 
+def find_repeated(
+    producer: Producer, header: BatchHeader, segments: Segments, log_start_offset: int
+) -> ProducedBatch | None:
+    """Return the batch that `header` repeats, if it is older than those remembered, but not far.
+
+    It must stand in the log: that later ones were appended does not prove it.
+    """
+    if header.producer_epoch != producer.epoch or not _is_before(header, producer.batches):
+        return None
+    count = 0
+    offset = producer.batches[0].base_offset
+    for headers in _stretches_before(segments, log_start_offset, offset, MOST_REPEAT_BYTES):
+        for one in reversed(headers):
+            if one.base_offset < log_start_offset:
+                return None
+            if one.producer_id != producer.producer_id or one.ends_transaction:
+                continue
+            if one.producer_epoch != producer.epoch:
+                return None
+            if (one.base_sequence, one.last_sequence) == (
+                header.base_sequence,
+                header.last_sequence,
+            ):
+                return _remembered(one)
+        count += len(headers)
+        if count > MOST_REPEAT_HEADERS:
+            return None
+    return None
+
+
+def _is_before(header: BatchHeader, batches: Sequence[ProducedBatch]) -> bool:
+    """Whether its sequences come before those: by less than half of all there are."""
+    if not batches:
+        return False
+    return 0 < (batches[0].base_sequence - header.last_sequence) % SEQUENCE_SPACE < HALF
+
+
 def _stretches_before(
-    segments: Segments, log_start_offset: int, producer: Producer
+    segments: Segments, log_start_offset: int, offset: int, most_bytes: int
 ) -> Iterator[list[BatchHeader]]:
     """Headers in the order of the log, the newest stretch first; each is longer than the last."""
-    offset = producer.batches[0].base_offset
     stretch = FIRST_STRETCH_BYTES
-    left = MOST_BYTES
+    left = most_bytes
     for index in range(segments.floor(offset - 1), segments.floor(log_start_offset) - 1, -1):
         segment = segments[index]
         place = segment.locate(offset)
@@ -78,12 +132,15 @@ def _goes_on(producer: Producer, header: BatchHeader) -> bool:
     is_next = (header.last_sequence + 1) % SEQUENCE_SPACE == oldest.base_sequence
     if header.producer_epoch != producer.epoch or header.base_sequence == NONE or not is_next:
         return False
-    remembered = ProducedBatch(
+    producer.batches.insert(0, _remembered(header))
+    return len(producer.batches) < REMEMBERED_BATCHES
+
+
+def _remembered(header: BatchHeader) -> ProducedBatch:
+    return ProducedBatch(
         header.base_sequence,
         header.last_sequence,
         header.last_offset,
         header.last_offset_delta,
         header.max_timestamp,
     )
-    producer.batches.insert(0, remembered)
-    return len(producer.batches) < REMEMBERED_BATCHES

@@ -133,11 +133,6 @@ class AbortedIndex:
         self._count = len(entries)
         self._pending = ()
 
-    def sync(self) -> None:
-        """Wait for the disk."""
-        if self._filesystem.exists(self.path):
-            self._filesystem.open(self.path).sync()
-
     def _written(self) -> int:
         if self._count == _UNKNOWN:
             self._count = self._size() // ENTRY.size

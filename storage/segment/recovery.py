@@ -49,8 +49,7 @@ def recover_segment(
     scan = CheckedScan(segment.file, segment.base_offset, start, size)
     next_offset = segment.base_offset
     has_markers = False
-    if segment.delays is not None:
-        segment.delays.salvage(start)
+    are_delays_whole = segment.delays is None or segment.delays.salvage(start)
     for position, header in scan:
         has_markers = has_markers or header.is_control
         if header.attributes & DELAY_BIT:
@@ -60,9 +59,20 @@ def recover_segment(
         next_offset = header.next_offset
     if scan.position < size:
         segment.file.truncate(scan.position)
+    if not are_delays_whole:
+        _rebuild_delays(segment)
     segment.seal()
     cut = size - scan.position
     return SegmentRecovery(next_offset, size - start, cut, scan.problem, has_markers)
+
+
+def _rebuild_delays(segment: Segment) -> None:
+    """What the delay index has lost may lie before what was read."""
+    try:
+        segment.rebuild_delays()
+    except DamagedFileError:  # which whoever reads there is told, as long as it is so
+        assert segment.delays is not None
+        segment.delays.make_void()
 
 
 def _start_position(segment: Segment, recovery_point: int) -> int:

@@ -9,10 +9,11 @@ hundred bytes of memory and no descriptor. Looking things up in it is in `segmen
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from protocol.records.batch import DELAY_BIT
 from storage.delays.delay_index import DelayEntry, DelayIndex, kind_of
+from storage.delays.delay_rebuild import rebuild_at_once
+from storage.filesystem import sync_all_of
 from storage.segment import file_names
 from storage.segment.batch_scan import CHUNK_BYTES, walk_headers
 from storage.segment.pending_write import PendingWrite
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
     from protocol.records.batch import BatchHeader
     from protocol.wire import Buffer
+
+OFFSET_BYTES: Final = 8
+"""With which a batch begins."""
 
 
 class Segment(SegmentReading):
@@ -48,6 +52,7 @@ class Segment(SegmentReading):
         None stands for an index that is not there.
         """
         self.size = size
+        self._is_size_believed = self._file is None
         self._max_timestamp = UNREAD if size else NO_TIMESTAMP
         offsets_fit = self.offset_index.adopt(offset_index_size)
         times_fit = self.time_index.adopt(time_index_size)
@@ -139,13 +144,26 @@ class Segment(SegmentReading):
         """Take over a file of `size` bytes with what has to do with delays."""
         self.delays = DelayIndex(self._disk.filesystem, self._directory, self.base_offset, size)
 
-    def rebuild_delays(self) -> None:
-        """Note anew what has to do with delays, from the headers in the log."""
-        if self.delays is not None:
-            self.delays.salvage(0)
-        for position, header in walk_headers(self.file, 0, self.size, CHUNK_BYTES):
-            if header.attributes & DELAY_BIT:
-                self.note_delay(header, position)
+    def rebuild_delays(self) -> bool:
+        """Note anew what has to do with delays, from the headers in the log, here and now.
+
+        Returns whether that was not noted before. DamagedFileError, and no change, if the log
+        cannot be walked.
+        """
+        if self.delays is None:
+            self.delays = DelayIndex(self._disk.filesystem, self._directory, self.base_offset)
+        try:
+            return rebuild_at_once(self, self.delays, self._disk.filesystem)
+        finally:
+            if not self.delays.may_hold:
+                self._disk.filesystem.remove(self.delays.path)
+                self.delays = None
+
+    def has_batch(self, entry: DelayEntry) -> bool:
+        """Whether there is one where an entry of the delay index says."""
+        return self.file.read_at(entry.position, OFFSET_BYTES) == entry.offset.to_bytes(
+            OFFSET_BYTES, "big", signed=True
+        )
 
     def prepare_truncation(self, offset: int) -> Callable[[], None]:
         """Open what it takes to cut off the batch that holds `offset` and all after it.
@@ -159,7 +177,7 @@ class Segment(SegmentReading):
         indexes = (self.offset_index, self.time_index, self.aborted_index)
         cuts = [index.prepare_truncation(found.base_offset) for index in indexes]
         if self.delays is not None:
-            cuts.append(self.delays.prepare_truncation(found.base_offset))
+            cuts.append(self.delays.prepare_truncation(found.base_offset, self.has_batch))
         position = found.position
 
         def cut() -> None:
@@ -220,15 +238,15 @@ class Segment(SegmentReading):
 
     def sync(self) -> None:
         """Wait until all that was written is on the disk; safe to call from another thread."""
-        # A segment that is deleted meanwhile needs no flush. The handle is one of its own, since
-        # the shared one belongs to the thread that appends.
+        filesystem = self._disk.filesystem
+        paths = [self.offset_index.path, self.time_index.path, self.aborted_index.path]
+        if self.delays is not None:
+            paths.append(self.delays.path)
+        # A segment that is deleted meanwhile needs no flush. The handles are its own, since the
+        # shared ones belong to the thread that appends.
         with suppress(FileNotFoundError):
-            self._disk.filesystem.open(self.path).sync()
-            self.offset_index.sync()
-            self.time_index.sync()
-            self.aborted_index.sync()
-            if self.delays is not None:
-                self.delays.sync()
+            found = [self.path, *(path for path in paths if filesystem.exists(path))]
+            sync_all_of(filesystem, [filesystem.open(path) for path in found])
 
     def write_index_entries(self) -> None:
         """Write the index entries that wait in memory."""

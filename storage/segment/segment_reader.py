@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from protocol.records.batch import HEADER_BYTES
@@ -51,6 +52,7 @@ class SegmentReading(ABC):
         "_disk",
         "_file",
         "_index_interval_bytes",
+        "_is_size_believed",
         "_max_timestamp",
         "_max_timestamp_offset",
         "_pending",
@@ -90,6 +92,8 @@ class SegmentReading(ABC):
         self._directory = directory
         self._index_interval_bytes = config.index_interval_bytes
         self._file: File | None = None
+        self._is_size_believed = False
+        """`size` was told by whoever closed the file, and is looked at when that is opened."""
         self._pending: PendingWrite | None = None
         self._bytes_since_index = 0
         self.known_first_timestamp = UNREAD
@@ -155,8 +159,10 @@ class SegmentReading(ABC):
 
     def walk(self, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
         """Position and header of the batches between two positions."""
-        end = min(end, self.size)
-        return walk_headers(self.file, position, end) if position < end else iter(())
+        if position >= min(end, self.size):
+            return iter(())
+        file = self.file  # which may turn out to be shorter
+        return walk_headers(file, position, min(end, self.size))
 
     def locate(self, offset: int) -> BatchPlace | None:
         """First batch that ends at or after `offset`; None when the segment ends before it."""
@@ -229,11 +235,14 @@ class SegmentReading(ABC):
         return position
 
     def _locate(self, offset: int) -> BatchPlace | None:
+        if not self.size:
+            return None
+        file = self.file  # which may turn out to be shorter
         start = self._checked_position(self.offset_index.lookup(offset).position)
         size = self.size
         if start >= size:
             return None
-        found = find_batch(self.file, start, size, offset)
+        found = find_batch(file, start, size, offset)
         # The indexed batch ends at or before `offset`, so if it is the one found it ends there.
         if found is not None and found.position == start != 0 and found.last_offset != offset:
             raise DamagedFileError(f"{self.offset_index.path}: leads past offset {offset}")
@@ -275,7 +284,25 @@ class SegmentReading(ABC):
         file = self._disk.filesystem.open(self.path)
         self._disk.files.admit(self)
         self._file = file
+        if self._is_size_believed:
+            self._is_size_believed = False
+            if (size := file.size()) < self.size:
+                self._note_cut(file, size)
         return file
+
+    def _note_cut(self, file: File, size: int) -> None:
+        """The file is shorter than it was closed: what counts ends with its last whole batch."""
+        said, self.size, offset = self.size, 0, self.base_offset
+        with suppress(DamagedFileError):
+            for position, header in walk_headers(file, 0, size, CHUNK_BYTES):
+                if position + header.size_in_bytes > size:
+                    break
+                offset, self.size = header.next_offset, position + header.size_in_bytes
+        text = (
+            "%s was cut from %d to %d bytes since it was closed: from offset %d on it has nothing"
+        )
+        LOGGER.error(text, self.path, said, size, offset)
+        self.rebuild_indexes()
 
     def _path(self, suffix: str) -> str:
         return file_names.segment_file(self._directory, self.base_offset, suffix)

@@ -165,12 +165,6 @@ class SparseIndex:
         file.truncate(self._written * self.entry.size)
         self._ending = CUT
 
-    def sync(self) -> None:
-        """Wait until what was written is on the disk; safe beside appends."""
-        filesystem = self._disk.filesystem
-        if filesystem.exists(self.path):
-            filesystem.open(self.path).sync()
-
     def prepare_clear(self) -> Callable[[], None]:
         """Open what it takes to forget all entries, and return what does it."""
         return self._prepare_truncation(0)

@@ -71,13 +71,25 @@ sys.meta_path.insert(0, Finder())
 """
 
 
-@pytest.mark.parametrize("module", ["asyncio", "config.errors", "broker.app"])
-def test_an_interrupt_while_modules_are_imported_is_silent(tmp_path: Path, module: str) -> None:
+@pytest.mark.parametrize(
+    ("program", "module"),
+    [
+        ("broker", "asyncio"),
+        ("broker", "config.errors"),
+        ("broker", "broker.app"),
+        ("broker.node", "asyncio"),
+        ("broker.node", "broker.node.supervisor"),
+    ],
+)
+def test_an_interrupt_while_modules_are_imported_is_silent(
+    tmp_path: Path, program: str, module: str
+) -> None:
     broker = ours(tmp_path)
+    command = [program if word == "broker" else word for word in broker.command]
     (tmp_path / "sitecustomize.py").write_text(INTERRUPTING)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "INTERRUPTED_AT": module}
     done = subprocess.run(
-        broker.command,
+        command,
         cwd=broker.working_directory,
         env=environment,
         capture_output=True,

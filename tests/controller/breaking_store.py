@@ -51,6 +51,10 @@ class BreakingStore(MemoryStore):
         self.is_away = False
         self._back.set()
 
+    @property
+    def is_reachable(self) -> bool:
+        return not self._is_unreachable
+
     async def wait_until_reachable(self) -> None:
         while self.is_away:
             await self._back.wait()

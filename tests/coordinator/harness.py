@@ -134,14 +134,15 @@ class Harness:
 
     def append(self, records: Iterable[OffsetsRecord], producer_id: int = NO_PRODUCER) -> None:
         for record in records:
-            self.load(LogEntry(self._log_end, record, producer_id))
+            self.load(LogEntry(self.log_end, record, producer_id))
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         """Write a marker."""
-        self.load(LogEntry(self._log_end, None, producer_id, is_commit))
+        self.load(LogEntry(self.log_end, None, producer_id, is_commit))
 
     @property
-    def _log_end(self) -> int:
+    def log_end(self) -> int:
+        """The offset of the next record."""
         return self.log[-1].offset + 1 if self.log else 0
 
     def compact(self, share: float, *, drops_tombstones: bool) -> None:

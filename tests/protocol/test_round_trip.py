@@ -132,3 +132,16 @@ def test_there_is_a_step_for_each_element_of_an_element() -> None:
     response = MetadataResponse(brokers=[], topics=[topic])
     for version in MetadataResponse.VERSIONS:
         assert len(list(response.encode_in_steps(version, []))) == len(partitions) + 2
+
+
+def test_what_is_encoded_in_steps_is_joined_as_it_grows() -> None:
+    kind = MetadataResponse.Topic.Partition
+    partitions = [
+        kind(error_code=0, partition_index=n, leader_id=0, replica_nodes=[0], isr_nodes=[0])
+        for n in range(5000)
+    ]
+    topic = MetadataResponse.Topic(error_code=0, name="wide", partitions=partitions)
+    parts: list[Any] = []
+    for _ in MetadataResponse(brokers=[], topics=[topic]).encode_in_steps(12, parts):
+        pass
+    assert 5 < len(parts) < 100

@@ -56,7 +56,12 @@ def main() -> int:
 
 
 def _drawn(seed: int, options: argparse.Namespace) -> Run:
-    return Run(seed, has_delays=options.delays, has_groups=options.groups)
+    return Run(
+        seed,
+        has_delays=options.delays,
+        has_groups=options.groups,
+        has_transactions=options.transactions,
+    )
 
 
 def _run(run: Run, *, show_trace: bool) -> int:
@@ -74,6 +79,8 @@ def _run(run: Run, *, show_trace: bool) -> int:
         run.cluster.trace += rest.splitlines()
     count = sum(one.count for one in run.producers)
     virtual, real = run.loop.now - START_SECONDS, time.monotonic() - started
+    if run.transactions is not None:
+        faults["transactions"] = run.transactions.counts
     print(
         f"seed {run.seed}: {problem or 'fine'} ({count} records acknowledged,"
         f" {run.loop.steps} steps,"
@@ -107,6 +114,7 @@ def _in_processes(options: argparse.Namespace, seeds: range) -> int:
         command += ["--defect", options.defect] if options.defect else []
         command += ["--trace"] * options.trace + ["--verbose"] * options.verbose
         command += ["--delays"] * options.delays + ["--groups"] * options.groups
+        command += ["--transactions"] * options.transactions
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
         worst = max(worst, subprocess.run(command, env=environment, check=False).returncode)
         if worst and options.defect:
@@ -120,6 +128,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--defect", choices=DEFECTS, help="plant a defect, stop when it is found")
     parser.add_argument("--delays", action="store_true", help="add topics in which records wait")
     parser.add_argument("--groups", action="store_true", help="add groups of all kinds")
+    parser.add_argument(
+        "--transactions", action="store_true", help="add transactions, and move coordinators"
+    )
     parser.add_argument("--trace", action="store_true", help="show the faults of a bad run")
     parser.add_argument("--verbose", action="store_true", help="show the brokers' log lines")
     return parser

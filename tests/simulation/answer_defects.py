@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from broker.handlers.records.delayed_fetch import DelayedFetch
@@ -23,6 +24,8 @@ from tests.simulation.machine.sockets import End
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from broker.partitions.looks_in_turn import Look
+
 OFTEN = 50
 """Every so many answers are treated wrongly."""
 
@@ -37,19 +40,20 @@ def stop_at_a_look_that_raises() -> None:
     look = DelayedFetch.look
     count = 0
 
-    def look_and_raise(self: DelayedFetch) -> None:
+    def look_and_raise(self: DelayedFetch) -> Look:
         nonlocal count
         count += 1
-        _raise_if_reset(lambda: look(self))
+        _raise_if_reset(lambda: deque(look(self), maxlen=0))
         if count % OFTEN == 0:
             raise ConnectionResetError
+        yield 0
 
     def look_until_one_raises(self: LooksInTurn) -> None:
         due, self._due = self._due, {}
         self._is_scheduled = False
         with contextlib.suppress(ConnectionError):
             for looker in due:
-                looker.look()
+                deque(looker.look(), maxlen=0)
 
     DelayedFetch.look = look_and_raise  # type: ignore[method-assign]
     LooksInTurn._look = look_until_one_raises  # type: ignore[method-assign]
@@ -141,6 +145,7 @@ def know_no_duplicates() -> None:
 def know_one_batch_after_a_start() -> None:
     """A producer with several requests under way is out of order when it sends them again."""
     leader_appends.recall = lambda *_: False  # type: ignore[attr-defined]
+    leader_appends.find_repeated = lambda *_: None  # type: ignore[attr-defined]
 
 
 def believe_the_epoch_file() -> None:

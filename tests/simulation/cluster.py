@@ -42,10 +42,10 @@ class LoopClock:
 
     def __init__(self, loop: VirtualLoop, skew_ms: int = 0) -> None:
         self._loop = loop
-        self._skew_ms = skew_ms
+        self.skew_ms = skew_ms
 
     def now_ms(self) -> int:
-        return EPOCH_MS + int(self._loop.now * 1000) + self._skew_ms
+        return EPOCH_MS + int(self._loop.now * 1000) + self.skew_ms
 
     def monotonic_ms(self) -> int:
         return int(self._loop.now * 1000)
@@ -105,9 +105,9 @@ class InlineExecutor(Executor):
 class SimulatedPlatform:
     """`broker.runtime.platform.Platform` of one broker."""
 
-    def __init__(self, cluster: SimulatedCluster, disk: SimulatedDisk, skew_ms: int) -> None:
+    def __init__(self, cluster: SimulatedCluster, disk: SimulatedDisk, clock: LoopClock) -> None:
         self._cluster = cluster
-        self.clock = LoopClock(cluster.loop, skew_ms)
+        self.clock = clock
         self.filesystem = disk
         self._steps = Random("steps")
         self._worked_seconds = 0.0
@@ -141,9 +141,8 @@ class Machine:
         self.cluster = cluster
         self.number = number
         self.name = f"broker-{number}"
-        clock = LoopClock(cluster.loop)
-        self.disk = SimulatedDisk(clock.now_ms)
-        self.skew_ms = cluster.random.choice((0, 0, -5000, 5000))
+        self.disk = SimulatedDisk(LoopClock(cluster.loop).now_ms)
+        self.clock = LoopClock(cluster.loop, cluster.random.choice((0, 0, -5000, 5000)))
         self.host: Host | None = None
         self.broker: Broker | None = None
         self.lives = 0
@@ -169,7 +168,7 @@ class Machine:
         self.cluster.loop.create_task(self._live(self.host), context=context)
 
     async def _live(self, host: Host) -> None:
-        platform = SimulatedPlatform(self.cluster, self.disk, self.skew_ms)
+        platform = SimulatedPlatform(self.cluster, self.disk, self.clock)
         broker = self.broker = Broker(self.cluster.config(self.number), platform)
         try:
             await broker.run()

@@ -15,10 +15,12 @@ from controller.active_controller import ActiveController
 from controller.brokers.election import FencedStore
 from controller.partitions.in_sync_changes import InSyncChanges
 from protocol.errors import ErrorCode
-from storage.log.flushes import Flushes
+from storage.log.flushes import Flushes, RecordsFlush
 from tests.simulation.answer_defects import ANSWER_DEFECTS
 from tests.simulation.delay_defects import DELAY_DEFECTS
 from tests.simulation.group_defects import GROUP_DEFECTS
+from tests.simulation.machine.disk import SimulatedDisk
+from tests.simulation.transaction_defects import TRANSACTION_DEFECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +132,8 @@ def forget_to_flush() -> None:
         self._offsets.raise_recovery_point(end_offset, truncations)
 
     Flushes._sync = pretend  # type: ignore[method-assign]
-    Flushes._sync_records = lambda *_, **__: None  # type: ignore[method-assign]
+    RecordsFlush.__call__ = lambda *_: None  # type: ignore[method-assign]
+    SimulatedDisk.sync_files = lambda _, files: [None for _ in files]  # type: ignore[method-assign,assignment]
 
 
 def acknowledge_before_the_flush() -> None:
@@ -166,4 +169,5 @@ DEFECTS: dict[str, Callable[[], None]] = {
     **ANSWER_DEFECTS,
     **DELAY_DEFECTS,
     **GROUP_DEFECTS,
+    **TRANSACTION_DEFECTS,
 }

@@ -53,6 +53,10 @@ class Faults:
             controller=random.choice(rates),
         )
 
+    def scaled(self, factor: float) -> Faults:
+        """The same, more or less often."""
+        return Faults(**{kind: rate * factor for kind, rate in vars(self).items()})
+
 
 class Schedule:
     """Causes faults on a cluster until it is told to heal it."""

@@ -15,20 +15,30 @@ from broker.replica_fetchers import fetcher
 from tests.simulation.checks.audit import audit
 from tests.simulation.checks.deliveries import DeliveryWatch, audit_deliveries, unfinished
 from tests.simulation.checks.refusals import REPORTS
+from tests.simulation.checks.tracebacks import Tracebacks
 from tests.simulation.checks.watchman import Violation, Watchman
 from tests.simulation.clients.delayed import AGAIN, CONFIGS, DEAD, LATER, DelayedProducer
+from tests.simulation.clients.operator import Operator
 from tests.simulation.clients.producers import KINDS, Producer
 from tests.simulation.clients.readers import Reader
 from tests.simulation.clients.values import Sent
-from tests.simulation.cluster import GRAVEYARD, LoopClock, SimulatedCluster
+from tests.simulation.cluster import GRAVEYARD, SimulatedCluster
 from tests.simulation.faults import Faults, Schedule
 from tests.simulation.groups.workload import STATE, WORK, GroupWorkload, group_keys
 from tests.simulation.machine.hosts import HOST, Host
 from tests.simulation.machine.sockets import SOCKETS, stand_in
 from tests.simulation.machine.virtual_loop import VirtualLoop
+from tests.simulation.transactions.transactor import PLACES
+from tests.simulation.transactions.workload import (
+    STATE as TRANSACTION_STATE,
+)
+from tests.simulation.transactions.workload import (
+    TransactionWorkload,
+    transaction_keys,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from broker.partitions.partition import Partition
     from controller.metadata_store.store import Operation
@@ -40,25 +50,16 @@ LEDGER = "ledger"
 SOLO = "solo"
 """On one broker: when that is back, it leads again, and what clients sent meanwhile is for it."""
 FACTORS = {LEDGER: 3, SOLO: 1}
+MOVED = LATER, AGAIN, DEAD
+FAULTY_SECONDS = 20.0
 HEALING_SECONDS = 60.0
+SCALES = 0.0, 0.2, 0.2, 1.0
+"""Transactions take many requests: under all faults at once few come to their end."""
 STEPS_PER_LOOK = 16
 """Groups seldom change."""
 SMALL_SEGMENT, LARGE_SEGMENT = 4096, 1 << 18
 SMALL_REGIONS = 0, 500, 32 * 1024, 32 * 1024
 """What is sent together with what stands around it, instead of from its file."""
-
-
-class _Tracebacks(logging.Handler):
-    """An error that nobody foresaw is a violation, even if a broker goes on after it."""
-
-    def __init__(self, note: Callable[[str], None]) -> None:
-        super().__init__(logging.ERROR)
-        self._note = note
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.exc_info is not None and record.exc_info[1] is not None:
-            text = "".join(traceback.format_exception(record.exc_info[1]))
-            self._note(f"{record.getMessage()}: {record.exc_info[1]!r}\n{text}")
 
 
 class Run:
@@ -67,21 +68,16 @@ class Run:
     def __init__(
         self,
         seed: int,
-        seconds: float = 20.0,
-        faults: Faults | None = None,
         *,
         has_delays: bool = False,
         has_groups: bool = False,
+        has_transactions: bool = False,
     ) -> None:
-        """`has_delays` adds topics in which records wait, `has_groups` groups of all kinds.
-
-        Either makes another run of a seed.
-        """
+        """Each adds what its name says; records wait. Each makes another run of a seed."""
         self.seed = seed
         self.random = Random(seed)
-        self.seconds = seconds
         self.loop = VirtualLoop()
-        self.faults = faults or Faults.draw(self.random)
+        self.faults = Faults.draw(self.random)
         draws = Random(f"sizes-{seed}")  # its own, so that the rest of a seed stays as it was
         lengths = draws.choice((1, 2, 3))
         keys: dict[str, int] = {
@@ -91,8 +87,10 @@ class Run:
         if self.faults.blackout:
             keys["log_flush_interval_messages"] = 1
         group_draws = Random(f"groups-{seed}")
-        if has_groups:
-            keys |= group_keys(group_draws)
+        keys |= group_keys(group_draws) if has_groups else {}
+        if has_transactions:
+            keys |= transaction_keys()
+            self.faults = self.faults.scaled(Random(f"transactions-{seed}").choice(SCALES))
         self.piece_bytes = draws.choice((1, 500, fetcher.MUCH_BYTES))
         self.region_bytes = draws.choice(SMALL_REGIONS)
         self.cluster = SimulatedCluster(self.loop, self.random, 3, **keys)
@@ -113,14 +111,16 @@ class Run:
             for number in range(self.random.randint(0, 4))
         ]
         self.delayed = DelayedProducer(self.cluster, "delayed") if has_delays else None
+        self.operator = Operator(self.cluster, MOVED) if has_delays else None
         self.deliveries = DeliveryWatch()
-        self.replicated = [*self.partitions, *((LATER, AGAIN, DEAD) if has_delays else ())]
+        self.replicated = [*self.partitions, *(MOVED if has_delays else ())]
         """All that must be in sync in the end."""
         self.coordinating: list[At] = []
         """What else must be before a machine may lose power; it goes on changing in the end."""
         self.schedule = Schedule(self.cluster, self.faults, self._is_in_sync)
         self.watchman = Watchman(self.cluster)
         self.groups = self._workload(group_draws) if has_groups else None
+        self.transactions = self._transactions() if has_transactions else None
         self.cluster.zookeeper.on_write = self._note_write
         self.violation: BaseException | None = None
 
@@ -128,6 +128,11 @@ class Run:
         self.replicated += WORK
         self.coordinating += STATE
         return GroupWorkload(self.cluster, self.watchman, self.sent, draws)
+
+    def _transactions(self) -> TransactionWorkload:
+        self.replicated += PLACES
+        self.coordinating += TRANSACTION_STATE
+        return TransactionWorkload(self.cluster, Random(f"transactions-{self.seed}"))
 
     def go(self) -> None:
         """Run to the end; raises Violation."""
@@ -141,7 +146,7 @@ class Run:
         )
         undo = stand_in(send_queue)
         unwatch = None if self.groups is None else self.groups.deliveries.watch()
-        tracebacks = _Tracebacks(self._note_violation)
+        tracebacks = Tracebacks(self._note_violation)
         logging.getLogger().addHandler(tracebacks)
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self._note_exception)
@@ -191,7 +196,7 @@ class Run:
         broker = machine.broker
         if broker is None or broker.services is None:
             return
-        now_ms = LoopClock(self.loop, machine.skew_ms).now_ms()
+        now_ms = machine.clock.now_ms()
         for partition in broker.services.replicas:
             if (partition.topic, partition.index) in (LATER, AGAIN):
                 self.deliveries.look(machine, partition, now_ms)
@@ -217,9 +222,11 @@ class Run:
     async def _main(self) -> None:
         if self.groups is not None:
             await self.groups.finalise_features()
+        if self.transactions is not None:
+            await self.transactions.finalise_features()
         self.cluster.start_all()
         loads, reading = await self._begin_load()
-        await self.schedule.run(self.seconds, lambda: self.violation is not None)
+        await self.schedule.run(FAULTY_SECONDS, lambda: self.violation is not None)
         self.schedule.heal()
         self._calm()
         await self._until_settled(loads, reading)
@@ -231,17 +238,13 @@ class Run:
             audit_deliveries(self.cluster, self.delayed)
         if self.groups is not None:
             self.groups.audit()
+        if self.transactions is not None:
+            await self._as_client(self.transactions.audit())
         await self._stop_all()
 
     async def _begin_load(self) -> tuple[list[asyncio.Task[None]], list[asyncio.Task[None]]]:
         """Create all topics; returns what is to end by itself, and what goes on until cancelled."""
-        context = contextvars.copy_context()
-        context.run(HOST.set, self.clients)
-
-        def begin(work: Any) -> asyncio.Task[None]:
-            task: asyncio.Task[None] = self.loop.create_task(work, context=context)
-            return task
-
+        begin = self._as_client
         for topic in dict(self.partitions):
             count = sum(at[0] == topic for at in self.partitions)
             await begin(self.producers[0].create_topic(topic, count, FACTORS[topic]))
@@ -250,19 +253,37 @@ class Run:
             for topic, config in CONFIGS.items():
                 await begin(self.delayed.create_topic(topic, 1, FACTORS[LEDGER], config))
             loads.append(begin(self.delayed.run()))
+        if self.operator is not None:
+            loads.append(begin(self.operator.run()))
         reading = [begin(reader.run()) for reader in self.readers]
         if self.groups is not None:
             await begin(self.groups.prepare())
             loads.append(begin(self.groups.feed.run(WORK)))
             reading += self.groups.begin(begin)
+        if self.transactions is not None:
+            await begin(self.transactions.prepare())
+            loads += self.transactions.begin(begin)
         return loads, reading
+
+    def _as_client(self, work: Any) -> asyncio.Task[None]:
+        """Run a coroutine on the host of the clients."""
+        context = contextvars.copy_context()
+        context.run(HOST.set, self.clients)
+        task: asyncio.Task[None] = self.loop.create_task(work, context=context)
+        return task
 
     def _calm(self) -> None:
         """Let clients finish what they do, however long that takes."""
-        for client in (*self.producers, *self.readers, *filter(None, [self.delayed])):
+        for client in (
+            *self.producers,
+            *self.readers,
+            *filter(None, [self.delayed, self.operator]),
+        ):
             client.is_done = True
         if self.groups is not None:
             self.groups.calm()
+        if self.transactions is not None:
+            self.transactions.calm()
 
     @property
     def all_producers(self) -> list[Producer]:
@@ -344,10 +365,17 @@ class Run:
                     f"{one.name} has read {at[0]}-{at[1]} to {one.position}, not {end}; "
                     f"waits for {one.waits_for()}"
                 )
+        return self._unfinished(is_load_over)
+
+    def _unfinished(self, is_load_over: bool) -> str:
+        """What clients are not done with."""
         if self.delayed is not None and (problem := unfinished(self.cluster, self.delayed)):
             return problem
         if not is_load_over:
-            return "; ".join(filter(None, (one.unfinished() for one in self.all_producers)))
+            late = filter(None, (one.unfinished() for one in self.all_producers))
+            return "; ".join(late) or "transactions are under way"
+        if self.transactions is not None and (problem := self.transactions.unsettled()):
+            return problem
         return "" if self.groups is None else self.groups.unsettled()
 
     def _ailment(self, at: At, replicas: list[Partition]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from config.topic import TopicConfig
@@ -93,13 +93,13 @@ def new_log(directory: Path | str, config: TopicConfig = SMALL, disk: Disk | Non
 
 
 def reopen(
-    directory: Path | str, config: TopicConfig = SMALL, /, **hints: int
+    directory: Path | str, config: TopicConfig = SMALL, /, **hints: Any
 ) -> tuple[Log, LoadOutcome]:
     """The log as the next process finds it after a crash."""
     return load_log(place(directory), config, LogSettings(), LoadHints(was_clean=False, **hints))
 
 
-def reopen_clean(directory: Path | str, config: TopicConfig = SMALL, /, **hints: int) -> Log:
+def reopen_clean(directory: Path | str, config: TopicConfig = SMALL, /, **hints: Any) -> Log:
     """The log as the next process finds it after a clean shutdown."""
     found = LoadHints(was_clean=True, **hints)
     return load_log(place(directory), config, LogSettings(), found)[0]

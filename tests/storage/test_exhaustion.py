@@ -277,6 +277,7 @@ def test_an_abort_is_known_to_readers_although_its_index_could_not_be_opened(
     assert found.aborted_transactions(36, 99) == [(12, 36, 38, 39)]
 
 
+@pytest.mark.interpreted
 def test_index_entries_wait_for_a_descriptor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

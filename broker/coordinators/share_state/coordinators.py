@@ -157,17 +157,10 @@ class ShareStateCoordinators(Shards[ShareStateShardRuntime]):
 
     def topics_deleted(self, topic_ids: Collection[UUID]) -> None:
         """Forget the share-partitions of deleted topics, in the background."""
-        self.spawn(self.forget_topics(topic_ids), "share state of deleted topics")
-
-    async def forget_topics(self, topic_ids: Collection[UUID]) -> None:
-        """Forget the share-partitions of topics, in slices."""
-        slices = self.slices()
-        for shard in list(self.active_shards()):
-            forgotten = shard.share_states.handle_topics_deleted(topic_ids)
-            async for tombstones in slices.each(forgotten):
-                if shard.stage is not Stage.ACTIVE:
-                    break
-                shard.forget(tombstones)
+        self.forget(
+            lambda shard: shard.share_states.handle_topics_deleted(topic_ids),
+            "share state of deleted topics",
+        )
 
 
 def _unless_refused(answer: ApiError | AnswerT) -> AnswerT:

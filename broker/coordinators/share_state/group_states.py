@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from broker.coordinators.shard_runtime import Stage
 from broker.runtime.deferred import Deferred, awaited
-from coordinator.groups.responses import group_storage_error
 from coordinator.share_state.state import SharePartition
+from coordinator.storage_errors import storage_error
 from protocol.errors import ApiError, ErrorCode, detached
 
 if TYPE_CHECKING:
@@ -101,4 +101,4 @@ async def store(shard: GroupShardRuntime, records: Sequence[OffsetsRecord]) -> N
         shard.when_committed(decided)
         code = await awaited(committed)
     if code is not ErrorCode.NONE:
-        raise ApiError(group_storage_error(code))
+        raise ApiError(storage_error(code))

@@ -163,9 +163,14 @@ class EnsembleStore(TreeStore):
         """Have `listener` called when there is a new session."""
         self._listeners.append(listener)
 
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the store can be reached, and the session is good."""
+        return not self._is_cut_off and self._ensemble.is_open(self._session)
+
     async def wait_until_reachable(self) -> None:
-        """Return once the store can be reached, and the session is good."""
-        while self._is_cut_off or not self._ensemble.is_open(self._session):
+        """Return once it is so."""
+        while not self.is_reachable:
             if self._is_closed:
                 raise SessionExpiredError("/", "the store is closed")
             await self._rest()

@@ -13,9 +13,11 @@ import fcntl
 import os
 from typing import TYPE_CHECKING
 
-from storage.filesystem import LocalFile, LocalFileSystem, Space
+from storage.filesystem import LocalFile, LocalFileSystem, Space, sync_each
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from protocol.wire import Buffer
     from storage.filesystem import Entry, File, Stamp
 
@@ -91,6 +93,15 @@ class EmbeddedDisk:
 
     def sync_directory(self, path: str) -> None:
         """Return at once."""
+
+    def sync_files(self, files: Sequence[File]) -> list[OSError | None]:
+        """Return at once."""
+        return sync_each(files)
+
+    @property
+    def syncs_together(self) -> bool:
+        """There is nothing to wait for."""
+        return True
 
     def sync_all(self) -> None:
         """Return at once."""

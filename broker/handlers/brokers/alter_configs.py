@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.handlers.brokers import broker_loggers, client_metrics
 from broker.handlers.brokers.alter_broker_configs import BrokerAlteration
@@ -24,6 +24,7 @@ from broker.handlers.brokers.config_resources import (
     require_access,
 )
 from broker.metadata.group_configs import GROUP_ENTITY, group_entity
+from broker.metadata.metadata_watch import repeated_among
 from broker.requests.api_table import handles
 from broker.requests.background_answer import answer_later
 from broker.requests.store_errors import of_store_error
@@ -72,27 +73,27 @@ Increment = IncrementalAlterConfigsRequest.Resource
 @handles(AlterConfigsRequest, versions="0-2")
 def alter_configs(context: Context, request: AlterConfigsRequest) -> Deferred[AlterConfigsResponse]:
     """Replace the configurations of topics and brokers."""
+    slices = context.broker.slices()
 
-    def respond(errors: Iterable[ApiError | None]) -> AlterConfigsResponse:
-        return AlterConfigsResponse(
-            responses=[
-                AlterConfigsResponse.Response(
-                    error_code=ErrorCode.NONE if error is None else error.code,
-                    error_message=None if error is None else error.message,
-                    resource_type=resource.resource_type,
-                    resource_name=resource.resource_name,
-                )
-                for resource, error in zip(request.resources, errors, strict=True)
-            ]
+    def respond(resource: Replacement, error: ApiError | None) -> AlterConfigsResponse.Response:
+        return AlterConfigsResponse.Response(
+            error_code=ErrorCode.NONE if error is None else error.code,
+            error_message=None if error is None else error.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
         )
 
     async def work() -> AlterConfigsResponse:
-        alteration = _Alteration(context, request.resources, validate_only=request.validate_only)
-        slices = context.broker.slices()
-        return respond([await alteration.replace(r) async for r in slices.each(request.resources)])
+        alteration = _Alteration(context, validate_only=request.validate_only)
+        await alteration.note(request.resources)
+        resources = slices.each(request.resources)
+        return AlterConfigsResponse(
+            responses=[respond(one, await alteration.replace(one)) async for one in resources]
+        )
 
-    def refuse(error: ApiError) -> AlterConfigsResponse:
-        return respond([error] * len(request.resources))
+    async def refuse(error: ApiError) -> AlterConfigsResponse:
+        resources = slices.each(request.resources)
+        return AlterConfigsResponse(responses=[respond(one, error) async for one in resources])
 
     return answer_later(context, work(), refuse, "alter configs")
 
@@ -102,56 +103,59 @@ def incremental_alter_configs(
     context: Context, request: IncrementalAlterConfigsRequest
 ) -> Deferred[IncrementalAlterConfigsResponse]:
     """Change single values of configurations."""
+    slices = context.broker.slices()
 
-    def respond(errors: Iterable[ApiError | None]) -> IncrementalAlterConfigsResponse:
-        return IncrementalAlterConfigsResponse(
-            responses=[
-                IncrementalAlterConfigsResponse.Response(
-                    error_code=ErrorCode.NONE if error is None else error.code,
-                    error_message=None if error is None else error.message,
-                    resource_type=resource.resource_type,
-                    resource_name=resource.resource_name,
-                )
-                for resource, error in zip(request.resources, errors, strict=True)
-            ]
+    def respond(
+        resource: Increment, error: ApiError | None
+    ) -> IncrementalAlterConfigsResponse.Response:
+        return IncrementalAlterConfigsResponse.Response(
+            error_code=ErrorCode.NONE if error is None else error.code,
+            error_message=None if error is None else error.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
         )
 
     async def work() -> IncrementalAlterConfigsResponse:
-        alteration = _Alteration(context, request.resources, validate_only=request.validate_only)
-        slices = context.broker.slices()
-        return respond(
-            [await alteration.increment(r) async for r in slices.each(request.resources)]
+        alteration = _Alteration(context, validate_only=request.validate_only)
+        await alteration.note(request.resources)
+        resources = slices.each(request.resources)
+        return IncrementalAlterConfigsResponse(
+            responses=[respond(one, await alteration.increment(one)) async for one in resources]
         )
 
-    def refuse(error: ApiError) -> IncrementalAlterConfigsResponse:
-        return respond([error] * len(request.resources))
+    async def refuse(error: ApiError) -> IncrementalAlterConfigsResponse:
+        resources = slices.each(request.resources)
+        return IncrementalAlterConfigsResponse(
+            responses=[respond(one, error) async for one in resources]
+        )
 
     return answer_later(context, work(), refuse, "alter configs")
+
+
+MOST_VALUES: Final = 5000
+"""Of one resource: more are unknown or repeated, and would be looked at in one go."""
 
 
 class _Alteration:
     """The alterations of one request, of either kind."""
 
-    def __init__(
-        self,
-        context: Context,
-        resources: Iterable[Replacement | Increment],
-        *,
-        validate_only: bool,
-    ) -> None:
+    def __init__(self, context: Context, *, validate_only: bool) -> None:
         self._context = context
+        self._slices = context.broker.slices()
         self._validate_only = validate_only
-        seen: set[tuple[int, str]] = set()
         self._doubles: set[tuple[int, str]] = set()
-        for resource in resources:
-            key = (resource.resource_type, resource.resource_name)
-            (self._doubles if key in seen else seen).add(key)
+
+    async def note(self, resources: Iterable[Replacement | Increment]) -> None:
+        """Note which of the resources are named twice."""
+        keys = ((resource.resource_type, resource.resource_name) for resource in resources)
+        self._doubles = await repeated_among(keys, self._slices)
 
     async def replace(self, resource: Replacement) -> ApiError | None:
         """Give a resource exactly the values of the request. Raises ApiError INVALID_REQUEST."""
         try:
             self._check(resource)
-            values = {config.name: config.value for config in resource.configs}
+            configs = self._slices.each(resource.configs)
+            values = {config.name: config.value async for config in configs}
             if len(values) != len(resource.configs):
                 raise ApiError(ErrorCode.INVALID_REQUEST, "The request names a key twice.")
             missing = sorted(name for name, value in values.items() if value is None)
@@ -173,7 +177,10 @@ class _Alteration:
                 self._alter_loggers(resource)
                 return None
             self._check(resource)
-            changes = [(c.name, _operation(c.config_operation), c.value) for c in resource.configs]
+            changes = [
+                (c.name, _operation(c.config_operation), c.value)
+                async for c in self._slices.each(resource.configs)
+            ]
             table = _KEYS[resource.resource_type]
             texts = {name: text for name, _, text in changes if text is not None}
 
@@ -197,6 +204,8 @@ class _Alteration:
         )
 
     def _check_once(self, resource: Replacement | Increment) -> None:
+        if len(resource.configs) > MOST_VALUES:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "No resource has so many keys.")
         if (resource.resource_type, resource.resource_name) in self._doubles:
             raise ApiError(ErrorCode.INVALID_REQUEST, "The request names this resource twice.")
 

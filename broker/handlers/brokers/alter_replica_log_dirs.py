@@ -2,7 +2,8 @@
 
 Versions 1 and 2. A replica moves in the background (`broker.maintenance.log_mover`), after the
 answer; one that lies in the directory stays, and ends any move elsewhere. One that does not exist
-yet will be created there.
+yet will be created there. Of several directories for one replica the last counts, as in Apache
+Kafka: to begin a move makes files.
 """
 
 from __future__ import annotations
@@ -42,17 +43,21 @@ def alter_replica_log_dirs(
         for directory in context.broker.logs.directories
     }
     may = is_allowed_on_cluster(context, AclOperation.ALTER)
-    topics: dict[str, list[Result.Partition]] = {}
+    chosen: dict[tuple[str, int], LogDirectory | None] = {}
     for wanted in request.dirs:
         directory = directories.get(wanted.path)
         yield
         for topic in wanted.topics:
             yield
-            kept = topics.setdefault(topic.name, [])
             for index in topic.partitions:
-                code = _place(context, directory, topic.name, index) if may else REFUSED
-                kept.append(Result.Partition(partition_index=index, error_code=code))
+                chosen[topic.name, index] = directory
                 yield
+    topics: dict[str, list[Result.Partition]] = {}
+    for (name, index), directory in chosen.items():
+        code = _place(context, directory, name, index) if may else REFUSED
+        answer = Result.Partition(partition_index=index, error_code=code)
+        topics.setdefault(name, []).append(answer)
+        yield
     return AlterReplicaLogDirsResponse(
         results=[Result(topic_name=name, partitions=parts) for name, parts in topics.items()]
     )

@@ -14,7 +14,7 @@ from config.alteration import Operation
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from broker.requests.services import BrokerServices
     from protocol.messages.configs import IncrementalAlterConfigsRequest
@@ -36,7 +36,7 @@ SOURCE: Final = 6
 """Config source: a broker's logger."""
 
 
-def described(broker: BrokerServices, name: str, keys: Sequence[str] | None) -> dict[str, str]:
+def described(broker: BrokerServices, name: str, keys: Collection[str] | None) -> dict[str, str]:
     """The level that holds for each logger, by name; `keys` are those that are asked for.
 
     Raises ApiError INVALID_REQUEST if `name` is not this broker's.

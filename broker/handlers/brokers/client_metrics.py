@@ -11,7 +11,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.messages.configs import DescribeConfigsResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     from broker.requests.services import BrokerServices
     from controller.brokers.dynamic_configs import Alteration
@@ -24,7 +24,7 @@ UNSUPPORTED: Final = "Client metrics are not supported with ZooKeeper."
 
 
 def described(
-    broker: BrokerServices, name: str, keys: Sequence[str] | None, *, with_synonyms: bool
+    broker: BrokerServices, name: str, keys: Collection[str] | None, *, with_synonyms: bool
 ) -> list[Config]:
     """Every key of a subscription, or those asked for; of one that is not there, the defaults.
 

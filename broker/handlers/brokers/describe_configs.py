@@ -27,6 +27,7 @@ from broker.requests.api_table import handles
 from broker.requests.authorization import require_on_cluster, would_be_allowed_on_topic
 from broker.requests.background_answer import answer_later
 from broker.requests.encoded_response import encoded_in_slices
+from broker.requests.steps import in_steps
 from config.describe import (
     ConfigEntry,
     describe_broker,
@@ -46,9 +47,10 @@ from protocol.messages.configs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from broker.requests.context import Context
+    from broker.requests.steps import Steps
     from broker.runtime.deferred import Deferred
 
 DESCRIBED_AT_ONCE = 4
@@ -61,21 +63,17 @@ Listed = ListConfigResourcesResponse.ConfigResource
 
 
 @handles(DescribeConfigsRequest, versions="0-4")
+@in_steps
 def describe_configs(
     context: Context, request: DescribeConfigsRequest
-) -> DescribeConfigsResponse | Deferred[DescribeConfigsResponse]:
+) -> Steps[DescribeConfigsResponse | Deferred[DescribeConfigsResponse]]:
     """Describe each resource; errors are per resource."""
-    resources = _distinct(request.resources)
-    unread = {
-        resource.resource_name
-        for resource in resources
-        if resource.resource_type == TOPIC
-        and would_be_allowed_on_topic(
-            context, AclOperation.DESCRIBE_CONFIGS, resource.resource_name
-        )
-        and context.broker.metadata.topic(resource.resource_name) is not None
-        and not context.broker.topic_configs.dynamic.knows_topic(resource.resource_name)
-    }
+    resources = yield from _distinct(request.resources)
+    unread = set()
+    for resource in resources:
+        if _is_unread(context, resource):
+            unread.add(resource.resource_name)
+        yield
     if not unread and len(resources) <= DESCRIBED_AT_ONCE:
         description = _Description(context, request)
         results = [description.result(resource) for resource in resources]
@@ -88,20 +86,33 @@ def describe_configs(
         results = [description.result(one) async for one in slices.each(resources)]
         return await encoded_in_slices(context, DescribeConfigsResponse(results=results))
 
-    def refuse(error: ApiError) -> DescribeConfigsResponse:
+    async def refuse(error: ApiError) -> DescribeConfigsResponse:
+        slices = context.broker.slices()
         return DescribeConfigsResponse(
-            results=[_refusal(resource, error) for resource in resources]
+            results=[_refusal(one, error) async for one in slices.each(resources)]
         )
 
     return answer_later(context, work(), refuse, "describe configs")
 
 
-def _distinct(resources: Iterable[Wanted]) -> list[Wanted]:
+def _is_unread(context: Context, resource: Wanted) -> bool:
+    """Whether it is a topic of which the client may know, and this broker does not yet."""
+    name = resource.resource_name
+    return (
+        resource.resource_type == TOPIC
+        and would_be_allowed_on_topic(context, AclOperation.DESCRIBE_CONFIGS, name)
+        and context.broker.metadata.topic(name) is not None
+        and not context.broker.topic_configs.dynamic.knows_topic(name)
+    )
+
+
+def _distinct(resources: Iterable[Wanted]) -> Steps[list[Wanted]]:
     """Drop repetitions: a few bytes of a request must not cost an answer each."""
     found: dict[tuple[object, ...], Wanted] = {}
     for one in resources:
         keys = None if one.configuration_keys is None else tuple(one.configuration_keys)
         found.setdefault((one.resource_type, one.resource_name, keys), one)
+        yield
     return list(found.values())
 
 
@@ -140,7 +151,9 @@ class _Description:
         )
 
     def _configs(self, resource: Wanted) -> list[Config]:
-        keys = resource.configuration_keys
+        keys = None
+        if resource.configuration_keys is not None:  # each of ours is looked for among them
+            keys = dict.fromkeys(resource.configuration_keys)
         is_topic = resource.resource_type == TOPIC
         name = resource.resource_name
         require_access(self._context, AclOperation.DESCRIBE_CONFIGS, resource.resource_type, name)
@@ -163,7 +176,7 @@ class _Description:
             elif is_group:
                 entries = describe_group(settings, self._layers, keys)
             else:
-                entries = self._of_broker(resource)
+                entries = self._of_broker(resource, keys)
             made = self._made[alike] = [self._config(entry) for entry in entries]
         return made
 
@@ -178,8 +191,8 @@ class _Description:
             raise unknown_topic(topic)
         return self._broker.topic_configs.overrides(topic)
 
-    def _of_broker(self, resource: Wanted) -> list[ConfigEntry]:
-        name, keys = resource.resource_name, resource.configuration_keys
+    def _of_broker(self, resource: Wanted, keys: Collection[str] | None) -> list[ConfigEntry]:
+        name = resource.resource_name
         if resource.resource_type != BROKER:
             raise no_configuration(resource.resource_type)
         if name == "":
@@ -224,9 +237,10 @@ def _of_logger(name: str, level: str) -> Config:
 
 
 @handles(ListConfigResourcesRequest, versions="0-1")
+@in_steps
 def list_config_resources(
     context: Context, request: ListConfigResourcesRequest
-) -> ListConfigResourcesResponse:
+) -> Steps[ListConfigResourcesResponse]:
     """List groups with a configuration, client metrics, topics and brokers, as the request names.
 
     Raises ApiError CLUSTER_AUTHORIZATION_FAILED.
@@ -250,9 +264,15 @@ def list_config_resources(
     resources = subscriptions if CLIENT_METRICS in wanted else []
     if GROUP in wanted:
         groups = context.broker.group_configs.group_ids
-        resources += [Listed(resource_name=name, resource_type=GROUP) for name in groups]
+        yield from _listed(groups, GROUP, resources)
     if TOPIC in wanted:
-        resources += [Listed(resource_name=name, resource_type=TOPIC) for name in cache.topics]
+        yield from _listed(list(cache.topics), TOPIC, resources)
     if BROKER in wanted:
         resources += [Listed(resource_name=str(b), resource_type=BROKER) for b in cache.brokers]
     return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=resources)
+
+
+def _listed(names: Iterable[str], kind: int, resources: list[Listed]) -> Steps[None]:
+    for name in names:
+        resources.append(Listed(resource_name=name, resource_type=kind))
+        yield

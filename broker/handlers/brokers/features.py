@@ -50,7 +50,7 @@ async def _update(context: Context, request: UpdateFeaturesRequest) -> UpdateFea
     broker = context.broker
     updates = {  # of a feature that is named twice, the last counts
         one.feature: FeatureUpdate(one.feature, one.max_version_level, _upgrade_type(one))
-        for one in request.feature_updates
+        async for one in broker.slices().each(request.feature_updates)
     }
     await broker.controller.commands.update_features(
         list(updates.values()), validate_only=request.validate_only

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from broker.requests.api_table import handles
 from broker.requests.authorization import require_on_cluster
 from broker.requests.background_answer import answer_later
+from broker.requests.steps import in_steps
 from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.cluster import (
@@ -30,6 +31,7 @@ from protocol.messages.cluster import (
 
 if TYPE_CHECKING:
     from broker.requests.context import Context
+    from broker.requests.steps import Steps
     from broker.runtime.deferred import Deferred
 
 QUORUM = ("__cluster_metadata", [0])
@@ -41,26 +43,33 @@ Node = DescribeQuorumResponse.Node
 
 
 @handles(DescribeQuorumRequest, versions="0-2", for_one=True)
-def describe_quorum(context: Context, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+@in_steps
+def describe_quorum(
+    context: Context, request: DescribeQuorumRequest
+) -> Steps[DescribeQuorumResponse]:
     """Describe the store; of any other partition, or of several, errors. Raises ApiError."""
     require_on_cluster(context, AclOperation.DESCRIBE)
-    asked = [
-        (topic.topic_name, [p.partition_index for p in topic.partitions])
-        for topic in request.topics
-    ]
-    if asked == [QUORUM]:
+    if _is_of_store(request):
         partition = _of_store(context)
         topics = [Topic(topic_name=QUORUM[0], partitions=[partition])]
         return DescribeQuorumResponse(
             error_code=ErrorCode.NONE, topics=topics, nodes=_nodes(context)
         )
-    return DescribeQuorumResponse(
-        error_code=ErrorCode.NONE,
-        topics=[
-            Topic(topic_name=name, partitions=[_not_hosted(index) for index in indexes])
-            for name, indexes in asked
-        ],
-    )
+    topics = []
+    for asked in request.topics:
+        topics.append(Topic(topic_name=asked.topic_name, partitions=[]))
+        for each in asked.partitions:
+            topics[-1].partitions.append(_not_hosted(each.partition_index))
+            yield
+        yield
+    return DescribeQuorumResponse(error_code=ErrorCode.NONE, topics=topics)
+
+
+def _is_of_store(request: DescribeQuorumRequest) -> bool:
+    if len(request.topics) != 1 or len(request.topics[0].partitions) != 1:
+        return False
+    (topic,) = request.topics
+    return (topic.topic_name, [topic.partitions[0].partition_index]) == QUORUM
 
 
 def _of_store(context: Context) -> Topic.Partition:

@@ -15,7 +15,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from broker.handlers.groups.group_protocols import Description, described_groups, is_served
+from broker.handlers.groups.group_protocols import (
+    Description,
+    check_subscription,
+    described_groups,
+    is_served,
+)
 from broker.requests.api_table import handles
 from broker.requests.authorization import allowed, is_allowed_on_group
 from broker.requests.encoded_response import encoded_in_slices
@@ -80,6 +85,7 @@ def _check(context: Context, request: ConsumerGroupHeartbeatRequest) -> None:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     if not is_allowed_on_group(context, AclOperation.READ, request.group_id):
         raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    check_subscription(context, request.subscribed_topic_names)
     names = set(request.subscribed_topic_names or ())
     if allowed(context, AclOperation.DESCRIBE, ResourceType.TOPIC, names) != names:
         raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)

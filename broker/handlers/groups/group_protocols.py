@@ -62,6 +62,17 @@ def is_served(context: Context, feature: Feature, protocol: str) -> bool:
     return is_finalised and protocol in broker.config.group_coordinator_rebalance_protocols
 
 
+def check_subscription(context: Context, topics: Collection[str] | None) -> None:
+    """Raise ApiError INVALID_REQUEST if a member names too many topics.
+
+    A group looks at all of them at once, and again whenever any topic has changed.
+    """
+    most = context.broker.config.group_member_max_topics
+    if topics is not None and len(topics) > most:
+        reason = f"a member subscribes to {len(topics)} topics, group.member.max.topics is {most}"
+        raise ApiError(ErrorCode.INVALID_REQUEST, reason)
+
+
 async def finished(context: Context, steps: Steps[T]) -> T:
     """What the steps return, once they are done; others are served between them."""
     slices = context.broker.slices()
@@ -77,9 +88,10 @@ async def finished(context: Context, steps: Steps[T]) -> T:
 async def described_groups(
     context: Context, request: DescribeRequest, kind: Description[DescribedT], *, is_served: bool
 ) -> list[DescribedT]:
-    """The groups of a request, each with an error of its own."""
-    groups = []
-    async for group_id in context.broker.slices().each(request.group_ids):
+    """The groups of a request, each once and with an error of its own."""
+    groups, slices = [], context.broker.slices()
+    wanted = {group_id: None async for group_id in slices.each(request.group_ids)}
+    async for group_id in slices.each(wanted):
         if is_served:
             group = await _described(context, group_id, kind)
         else:

@@ -2,7 +2,8 @@
 
 ListGroups 0-5: v4 states filter (KIP-518), v5 types filter (KIP-848).
 DescribeGroups 0-6: v3 authorized operations, v4 static members, v6 GROUP_ID_NOT_FOUND (KIP-1043).
-DeleteGroups 0-2. Groups of one request may live in different shards; each has its own error.
+DeleteGroups 0-2. Groups of one request may live in different shards; each has its own error. One
+that is named again is described, and deleted, once: a few bytes must not cost all its members.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from broker.requests.authorized_operations import authorized_operations
 from broker.requests.encoded_response import encoded_in_slices
 from broker.runtime.countdown import Countdown
 from broker.runtime.deferred import errors_to, in_background
-from coordinator.groups.responses import group_storage_error
+from coordinator.storage_errors import storage_error
 from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.groups import (
@@ -80,8 +81,9 @@ def describe_groups(
     """State and members of each group."""
 
     async def work() -> DescribeGroupsResponse:
-        described = []
-        async for group_id in context.broker.slices().each(request.groups):
+        described, slices = [], context.broker.slices()
+        wanted = {group_id: None async for group_id in slices.each(request.groups)}
+        async for group_id in slices.each(wanted):
             group = _describe(context, group_id)
             if request.include_authorized_operations and not group.error_code:
                 group.authorized_operations = authorized_operations(
@@ -143,10 +145,10 @@ def _delete(context: Context, result: Result, gather: Countdown[DeleteGroupsResp
         gather.await_(deleted, partial(setattr, result, "error_code"))
         return
     code, tombstones = shard.groups.handle_delete_group(result.group_id)
-    result.error_code = code or group_storage_error(shard.forget(tombstones))
+    result.error_code = code or storage_error(shard.forget(tombstones))
 
     def committed(failure: ErrorCode) -> None:
-        result.error_code = result.error_code or group_storage_error(failure)
+        result.error_code = result.error_code or storage_error(failure)
 
     shard.when_committed(gather.expect(committed))
 

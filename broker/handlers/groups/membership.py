@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_group
+from broker.requests.steps import in_appending_steps
 from broker.runtime.deferred import Deferred
 from coordinator.groups.group import NO_MEMBER_ID
 from coordinator.groups.join import Caller
@@ -36,9 +37,14 @@ from protocol.messages.group_membership import (
 if TYPE_CHECKING:
     from broker.coordinators.group_shard_runtime import GroupShardRuntime
     from broker.requests.context import Context
+    from broker.requests.steps import Steps
 
 NULL_PROTOCOL_SINCE = 7
 LEAVE_BATCH_SINCE = 3
+MOST_PROTOCOLS = 1000
+"""Of a member: a group looks at all of them at once. Real members know of one or two."""
+LEAVING_AT_ONCE = 100
+"""Members that leave in one step; of a consumer group, in one group epoch."""
 PROTOCOL_IN_SYNC_SINCE = 5
 
 
@@ -57,6 +63,8 @@ def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGrou
     caller = Caller(context.client_id or "", context.client_host, version)
     try:
         shard = _shard(context, request.group_id)
+        if len(request.protocols) > MOST_PROTOCOLS:
+            raise ApiError(ErrorCode.INVALID_REQUEST)
         _change_to_classic(shard, request.group_id)
     except ApiError as error:
         is_refused = error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -114,15 +122,27 @@ def heartbeat(context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
 
 
 @handles(LeaveGroupRequest, versions="0-5")
-def leave_group(context: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
-    """Remove members. Below version 3 there is one, and its error is that of the response."""
+@in_appending_steps
+def leave_group(context: Context, request: LeaveGroupRequest) -> Steps[LeaveGroupResponse]:
+    """Remove members. Below version 3 there is one, and its error is that of the response.
+
+    Of many, `LEAVING_AT_ONCE` together: others are served and may join or leave in between.
+    """
+    if context.api_version < LEAVE_BATCH_SINCE:
+        (left,) = _leave(context, request, [LeaveGroupRequest.Member(member_id=request.member_id)])
+        return LeaveGroupResponse(error_code=left.error_code)
+    response = LeaveGroupResponse(error_code=ErrorCode.NONE, members=[])
+    for start in range(0, len(request.members) or 1, LEAVING_AT_ONCE):
+        some = request.members[start : start + LEAVING_AT_ONCE]
+        response.members += _leave(context, request, some)
+        yield
+    return response
+
+
+def _leave(
+    context: Context, request: LeaveGroupRequest, members: list[LeaveGroupRequest.Member]
+) -> list[LeaveGroupResponse.Member]:
     shard = _shard(context, request.group_id)
-    is_batch = context.api_version >= LEAVE_BATCH_SINCE
-    members = request.members
-    if not is_batch:
-        members = [LeaveGroupRequest.Member(member_id=request.member_id)]
     left, effects = shard.groups.handle_leave(request.group_id, members, context.now_ms)
     shard.run(effects)
-    if not is_batch:
-        return LeaveGroupResponse(error_code=left[0].error_code)
-    return LeaveGroupResponse(error_code=ErrorCode.NONE, members=left)
+    return left

@@ -1,8 +1,9 @@
-"""OffsetFetch and OffsetDelete: read and forget a group's positions.
+"""OffsetFetch: read the positions of groups.
 
-OffsetFetch 0-10: v2 all topics of the group (null) and an error for the group, v5 leader epoch,
+Versions 0-10: v2 all topics of the group (null) and an error for the group, v5 leader epoch,
 v7 require_stable (KIP-447), v8 several groups, v9 member id and epoch (KIP-848), v10 topic ids.
-OffsetDelete 0.
+
+A position that is asked for again is answered once (`asked_positions`).
 
 Positions are read before they are committed, and the answer waits until they are: a consumer never
 starts from a position that a failover could take back.
@@ -10,34 +11,36 @@ starts from a position that a failover could take back.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import dataclasses
+from functools import partial
+from typing import TYPE_CHECKING
 
 from broker.coordinators.shard_runtime import Stage
+from broker.handlers.groups.asked_positions import AskedPositions
 from broker.requests.api_table import handles
 from broker.requests.authorization import (
-    allowed,
     is_allowed_on_group,
     is_allowed_on_topic,
     would_be_allowed_on_topic,
 )
 from broker.requests.steps import in_steps
 from broker.runtime.countdown import Countdown
-from broker.runtime.deferred import Deferred
-from coordinator.groups.responses import offset_storage_error
 from coordinator.offsets.offset_store import NO_LEADER_EPOCH, NO_OFFSET
-from protocol.acl_types import AclOperation, ResourceType
+from coordinator.storage_errors import reading_error
+from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.offset_fetch import (
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
 from protocol.uuids import ZERO_UUID
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from broker.requests.context import Context
     from broker.requests.steps import Steps
+    from broker.runtime.deferred import Deferred
 
 GROUP_ERROR_SINCE = 2
 GROUPS_SINCE = 8
@@ -55,91 +58,64 @@ def offset_fetch(
     context: Context, request: OffsetFetchRequest
 ) -> Steps[Deferred[OffsetFetchResponse]]:
     """Positions of one or several groups, in the order of the request."""
-    version = context.api_version
-    response = OffsetFetchResponse()
-    gather = Countdown(lambda: response if version >= GROUPS_SINCE else _single(response, version))
-    for group in request.groups if version >= GROUPS_SINCE else [_only_group(request)]:
-        response.groups.append(GroupResponse(group_id=group.group_id, topics=[]))
-        reading = _Reading(group, response.groups[-1], require_stable=request.require_stable)
-        yield from _fetch_group(context, reading, gather)
+    readings: list[_Reading] = []
+    gather: Countdown[list[_Reading]] = Countdown(lambda: readings)
+    is_single = context.api_version < GROUPS_SINCE
+    groups = [(yield from _only_group(request))] if is_single else request.groups
+    asked = AskedPositions()
+    for group in groups:
+        if not (yield from _is_news(group, asked)):
+            yield
+            continue
+        answer = GroupResponse(group_id=group.group_id, topics=[])
+        readings.append(_Reading(group, answer, require_stable=request.require_stable))
+        yield from _fetch_group(context, readings[-1], gather)
         yield
     gather.close()
-    return gather.deferred
+    return gather.deferred.map(partial(_respond, context))
 
 
-@handles(OffsetDeleteRequest, versions="0")
-def offset_delete(context: Context, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
-    """Forget positions in topics that no member of the group consumes."""
-    if not is_allowed_on_group(context, AclOperation.DELETE, request.group_id):
-        raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    shard = context.broker.groups.shard_for_member(request.group_id)
-    names = (topic.name for topic in request.topics)
-    readable = allowed(context, AclOperation.READ, ResourceType.TOPIC, names)
-    known = OffsetDeleteRequest(
-        group_id=request.group_id, topics=[each for each in request.topics if each.name in readable]
-    )
-    response, tombstones = shard.groups.handle_offset_delete(known)
-    for topic in response.topics:
-        for each in topic.partitions:
-            if context.broker.metadata.partition(topic.name, each.partition_index) is None:
-                each.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if not response.error_code:
-        response.topics += [_not_deleted(t) for t in request.topics if t.name not in readable]
-    answer: Deferred[OffsetDeleteResponse] = Deferred()
-
-    def committed(failure: ErrorCode) -> None:
-        code = offset_storage_error(failure)
-        answer.complete(
-            response if code is ErrorCode.NONE else OffsetDeleteResponse(error_code=code, topics=[])
-        )
-
-    failure = shard.forget(tombstones)
-    if failure is not ErrorCode.NONE:
-        committed(failure)
-    else:
-        shard.when_committed(answer.guard(committed))
-    return answer
+@in_steps
+def _respond(context: Context, readings: Sequence[_Reading]) -> Steps[OffsetFetchResponse]:
+    """The answer once all positions are committed, or are not."""
+    response = OffsetFetchResponse(groups=[])
+    for reading in readings:
+        if reading.failure is not ErrorCode.NONE:
+            yield from _refuse(reading.request, reading.response, reading.failure)
+        response.groups.append(reading.response)
+        yield
+    if context.api_version < GROUPS_SINCE:
+        if context.remains is not None:
+            context.remains.keep(response)
+        return (yield from _single(readings[0].response, context.api_version))
+    return response
 
 
-def _not_deleted(topic: OffsetDeleteRequest.Topic) -> OffsetDeleteResponse.Topic:
-    """The answer for a topic that the client may not READ."""
-    return OffsetDeleteResponse.Topic(
-        name=topic.name,
-        partitions=[
-            OffsetDeleteResponse.Topic.Partition(
-                partition_index=each.partition_index,
-                error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            )
-            for each in topic.partitions
-        ],
-    )
-
-
-class _Reading(NamedTuple):
+@dataclasses.dataclass(slots=True)
+class _Reading:
     """The part of a request that one group has, and its answer."""
 
     request: Group
     response: GroupResponse
     require_stable: bool
+    failure: ErrorCode = ErrorCode.NONE
+    """Why its positions are not committed, so that none is told."""
 
 
 def _fetch_group(
-    context: Context, reading: _Reading, gather: Countdown[OffsetFetchResponse]
+    context: Context, reading: _Reading, gather: Countdown[list[_Reading]]
 ) -> Steps[None]:
     """Fill in the response once the positions are committed."""
-    request, response, require_stable = reading
+    request, response = reading.request, reading.response
     if not is_allowed_on_group(context, AclOperation.DESCRIBE, request.group_id):
-        _refuse(request, response, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        if context.api_version >= GROUP_ERROR_SINCE:
-            response.topics = []
+        response.error_code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        if context.api_version < GROUP_ERROR_SINCE:
+            yield from _refuse(request, response, ErrorCode.GROUP_AUTHORIZATION_FAILED)
         return
     try:
         shard = context.broker.groups.shard_for(request.group_id)
     except ApiError as error:
-        response.error_code = error.code
-        for topic in request.topics or ():
-            response.topics.append(_no_offsets(topic, ErrorCode.NONE))
-            yield
+        yield from _refuse(request, response, error.code)
         return
     try:
         shard.groups.check_offset_fetch(request)
@@ -148,67 +124,83 @@ def _fetch_group(
         return
     refused = yield from _refusals(context, request)
     groups = shard.groups
-    fetched = yield from groups.handle_offset_fetch(request, require_stable=require_stable)
+    fetched = yield from groups.handle_offset_fetch(request, require_stable=reading.require_stable)
     if shard.stage is not Stage.ACTIVE:
         # Leadership moved while others were served: the next leader may have newer positions.
-        _refuse(request, response, ErrorCode.NOT_COORDINATOR)
+        yield from _refuse(request, response, ErrorCode.NOT_COORDINATOR)
         return
     response.topics = yield from _visible(context, fetched.topics, refused)
 
     def committed(failure: ErrorCode) -> None:
         if failure is not ErrorCode.NONE:
-            _refuse(request, response, offset_storage_error(failure))
+            reading.failure = reading_error(failure)
 
     shard.when_committed(gather.expect(committed))
 
 
-def _only_group(request: OffsetFetchRequest) -> Group:
+def _is_news(group: Group, asked: AskedPositions) -> Steps[bool]:
+    """Leave of a group what was not asked for before; returns whether there is anything."""
+    if group.topics is None:
+        return asked.is_new(group.group_id)
+    topics = []
+    for topic in group.topics:
+        place = (group.group_id, topic.name, topic.topic_id)
+        indexes = yield from asked.new_indexes(place, topic.partition_indexes)
+        if indexes or not topic.partition_indexes:
+            topic.partition_indexes = indexes
+            topics.append(topic)
+        yield
+    is_news = bool(topics) or not group.topics
+    group.topics = topics
+    return is_news
+
+
+def _only_group(request: OffsetFetchRequest) -> Steps[Group]:
     """The group of a request below version 8, in the form of the later ones."""
     topics = None
     if request.topics is not None:
-        topics = [
-            Group.Topic(name=topic.name, partition_indexes=topic.partition_indexes)
-            for topic in request.topics
-        ]
+        topics = []
+        for topic in request.topics:
+            topics.append(Group.Topic(name=topic.name, partition_indexes=topic.partition_indexes))
+            yield
     return Group(group_id=request.group_id, topics=topics)
 
 
-def _single(response: OffsetFetchResponse, version: int) -> OffsetFetchResponse:
+def _single(group: GroupResponse, version: int) -> Steps[OffsetFetchResponse]:
     """The response in its form below version 8; below 2 the partitions carry the group's error."""
-    group = response.groups[0]
     error = group.error_code if version < GROUP_ERROR_SINCE else ErrorCode.NONE
-    return OffsetFetchResponse(
-        error_code=group.error_code,
-        topics=[
-            OffsetFetchResponse.Topic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponse.Topic.Partition(
-                        partition_index=each.partition_index,
-                        committed_offset=each.committed_offset,
-                        committed_leader_epoch=each.committed_leader_epoch,
-                        metadata=each.metadata,
-                        error_code=error or each.error_code,
-                    )
-                    for each in topic.partitions
-                ],
+    response = OffsetFetchResponse(error_code=group.error_code, topics=[])
+    for topic in group.topics:
+        answer = OffsetFetchResponse.Topic(name=topic.name, partitions=[])
+        response.topics.append(answer)
+        for each in topic.partitions:
+            answer.partitions.append(
+                OffsetFetchResponse.Topic.Partition(
+                    partition_index=each.partition_index,
+                    committed_offset=each.committed_offset,
+                    committed_leader_epoch=each.committed_leader_epoch,
+                    metadata=each.metadata,
+                    error_code=error or each.error_code,
+                )
             )
-            for topic in group.topics
-        ],
-    )
+            yield
+        yield
+    return response
 
 
-def _refuse(request: Group, response: GroupResponse, error: ErrorCode) -> None:
+def _refuse(request: Group, response: GroupResponse, error: ErrorCode) -> Steps[None]:
     """The whole group's error; the partitions are listed for versions that have no such field."""
     response.error_code = error
-    response.topics = [_no_offsets(topic, ErrorCode.NONE) for topic in request.topics or ()]
+    response.topics = []
+    for topic in request.topics or ():
+        response.topics.append((yield from _no_offsets(topic, ErrorCode.NONE)))
+        yield
 
 
-def _no_offsets(topic: Group.Topic, error: ErrorCode) -> TopicResponse:
-    return TopicResponse(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partitions=[
+def _no_offsets(topic: Group.Topic, error: ErrorCode) -> Steps[TopicResponse]:
+    partitions = []
+    for index in topic.partition_indexes:
+        partitions.append(
             PartitionResponse(
                 partition_index=index,
                 committed_offset=NO_OFFSET,
@@ -216,9 +208,9 @@ def _no_offsets(topic: Group.Topic, error: ErrorCode) -> TopicResponse:
                 metadata="",
                 error_code=error,
             )
-            for index in topic.partition_indexes
-        ],
-    )
+        )
+        yield
+    return TopicResponse(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
 
 
 def _refusals(context: Context, request: Group) -> Steps[dict[int, TopicResponse]]:
@@ -235,9 +227,10 @@ def _refusals(context: Context, request: Group) -> Steps[dict[int, TopicResponse
         if context.api_version >= TOPIC_ID_SINCE:
             name = context.broker.metadata.topic_name(topic.topic_id)
         if name is None:
-            refused[place] = _no_offsets(topic, ErrorCode.UNKNOWN_TOPIC_ID)
+            refused[place] = yield from _no_offsets(topic, ErrorCode.UNKNOWN_TOPIC_ID)
         elif not is_allowed_on_topic(context, AclOperation.DESCRIBE, name):
-            refused[place] = _no_offsets(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            refused[place] = yield from _no_offsets(topic, code)
         else:
             topic.name = name
             known.append(topic)

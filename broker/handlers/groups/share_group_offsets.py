@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from broker.coordinators.share_state.group_states import store
+from broker.handlers.groups.asked_positions import AskedPositions
+from broker.handlers.groups.group_protocols import finished
 from broker.handlers.groups.share_groups import are_shares_served
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_group, is_allowed_on_topic
@@ -71,18 +73,22 @@ def _shard(context: Context, operation: AclOperation, group_id: str) -> GroupSha
 def describe_share_group_offsets(
     context: Context, request: DescribeShareGroupOffsetsRequest
 ) -> Deferred[DescribeShareGroupOffsetsResponse]:
-    """Where groups start in partitions, and how much they lag."""
+    """Where groups start in partitions, and how much they lag; a partition of a group once."""
 
     async def work() -> DescribeShareGroupOffsetsResponse:
-        slices = context.broker.slices()
-        groups = [await _described(context, wanted) async for wanted in slices.each(request.groups)]
+        asked = AskedPositions()
+        groups = [
+            await _described(context, wanted, asked)
+            async for wanted in context.broker.slices().each(request.groups)
+            if wanted.topics is not None or asked.is_new(wanted.group_id)
+        ]
         return await encoded_in_slices(context, DescribeShareGroupOffsetsResponse(groups=groups))
 
     return in_background(context.broker.spawn, work(), "share group offsets described")
 
 
 async def _described(
-    context: Context, wanted: DescribeShareGroupOffsetsRequest.Group
+    context: Context, wanted: DescribeShareGroupOffsetsRequest.Group, asked: AskedPositions
 ) -> DescribedGroup:
     group = DescribedGroup(group_id=wanted.group_id, topics=[], error_code=ErrorCode.NONE)
     try:
@@ -94,6 +100,8 @@ async def _described(
         await _describe_all(context, shard, group)
         return group
     for topic in wanted.topics:
+        place = (wanted.group_id, topic.topic_name)
+        topic.partitions = await finished(context, asked.new_indexes(place, topic.partitions))
         topic_id = context.broker.metadata.topic_id(topic.topic_name)
         if not is_allowed_on_topic(context, AclOperation.DESCRIBE, topic.topic_name):
             group.topics.append(await _without(context, topic, NOT_ALLOWED))

@@ -4,7 +4,8 @@ InitializeShareGroupState 0, ReadShareGroupState 0, WriteShareGroupState 0-1 (v1
 deliveries, KIP-1226), DeleteShareGroupState 0, ReadShareGroupStateSummary 0-1 (the same). Errors
 are per partition: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, FENCED_LEADER_EPOCH,
 FENCED_STATE_EPOCH, INVALID_REQUEST and UNKNOWN_TOPIC_OR_PARTITION. A request that names no group,
-no topic, or a topic without partitions gets an answer without results, as in Apache Kafka.
+no topic, or a topic without partitions gets an answer without results, as in Apache Kafka. The
+state of a partition is read once: who names it again gets INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -181,7 +182,13 @@ def read_share_group_state(
     coordinators = context.broker.share_coordinators
     response = ReadShareGroupStateResponse(results=[])
     answers = _Answers(context, response)
+    keys: set[SharePartition] = set()
     for key, each, told in _each(request, response.results, response.Result, _no_state):
+        if key in keys:
+            _refuse(told, ApiError(ErrorCode.INVALID_REQUEST, "partition is listed twice"))
+            yield
+            continue
+        keys.add(key)
         read = partial(coordinators.read, key, each.leader_epoch)
         answers.expect(told, read, partial(_tell_state, told))
         yield

@@ -10,7 +10,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from broker.handlers.groups.group_protocols import Description, described_groups
+from broker.handlers.groups.group_protocols import (
+    Description,
+    check_subscription,
+    described_groups,
+)
 from broker.requests.api_table import handles
 from broker.requests.authorization import allowed, is_allowed_on_group
 from broker.requests.encoded_response import encoded_in_slices
@@ -56,12 +60,13 @@ def share_group_heartbeat(
 ) -> Steps[ShareGroupHeartbeatResponse | Deferred[ShareGroupHeartbeatResponse]]:
     """Join, stay in or leave a group; answered when what it changes is committed."""
     broker = context.broker
-    refused = _refusal(context, request)
-    if refused is not None:
-        return ShareGroupHeartbeatResponse(
-            error_code=refused, member_epoch=0, heartbeat_interval_ms=0
-        )
     try:
+        check_subscription(context, request.subscribed_topic_names)
+        refused = _refusal(context, request)
+        if refused is not None:
+            return ShareGroupHeartbeatResponse(
+                error_code=refused, member_epoch=0, heartbeat_interval_ms=0
+            )
         check_share_request(request)
         shard = broker.groups.shard_for(request.group_id)
         for topic in request.subscribed_topic_names or ():

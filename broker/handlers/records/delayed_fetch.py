@@ -1,5 +1,8 @@
 """A fetch that waits for more records on its partitions, or for `max_wait_ms` to pass.
 
+One with many partitions looks at them, watches them and lets them go in pieces, as a session may
+have a hundred thousand; see `looks_in_turn`.
+
 A follower's fetch that could be answered is held back a little longer while producers are busy, so
 that one answer carries several appends (decision 25).
 """
@@ -9,15 +12,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from broker.partitions.looks_in_turn import WATCHED_AT_ONCE
 from broker.runtime.deferred import Deferred
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from broker.fetch.fetch_sessions import FetchSession
     from broker.fetch.follower_batching import FollowerBatching
-    from broker.partitions.looks_in_turn import LooksInTurn
+    from broker.partitions.looks_in_turn import Look, LooksInTurn
     from broker.partitions.partition import Partition
+    from broker.requests.steps import Steps
     from broker.runtime.timers import Cancellable, Timers
     from protocol.messages.fetch import FetchResponse
 
@@ -25,6 +30,10 @@ HOLD_MS: Final = 4
 """Longest that a follower's fetch is held back. Fixed: less than a Java producer's linger."""
 ENOUGH_NEWS: Final = 4
 """Further appends that end it early. Fixed: a Java producer has five requests in flight."""
+READ_AT_ONCE: Final = WATCHED_AT_ONCE
+"""Partitions of a fetch that are looked at together."""
+UNWATCHED_AT_ONCE: Final = 2000
+"""Those that are watched no more: a third of a microsecond each."""
 ENOUGH_BYTES: Final = 64 * 1024
 """Answers of this size are never held back: the follower is catching up."""
 
@@ -42,13 +51,20 @@ class Read(Protocol):
     def session(self) -> FetchSession | None:
         """The session that the request belongs to, if any."""
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it has more partitions than `READ_AT_ONCE`, at present."""
+
     def run(self) -> None:
         """Read all partitions again."""
 
-    def watched(self) -> list[Partition]:
+    def run_in_steps(self) -> Steps[None]:
+        """As `run`, pausing after each partition."""
+
+    def watched(self) -> Iterable[Partition]:
         """The partitions whose growth can satisfy the request."""
 
-    def response(self) -> FetchResponse:
+    def answered(self) -> FetchResponse | Deferred[FetchResponse]:
         """The answer made of the last pass."""
 
 
@@ -56,8 +72,8 @@ class DelayedFetch:
     """Waits no longer than `max_wait_ms`; a follower's may be held back although it has records."""
 
     __slots__ = (
-        *("_hold", "_is_look_due", "_is_over", "_looks", "_news", "_pace", "_read", "_timer"),
-        *("_timers", "_watched", "deferred"),
+        *("_hold", "_is_look_due", "_is_over", "_is_time_over", "_is_to_watch", "_looks", "_news"),
+        *("_pace", "_read", "_timer", "_timers", "_watched", "deferred"),
     )
 
     def __init__(
@@ -69,18 +85,24 @@ class DelayedFetch:
         *,
         is_held: bool = False,
     ) -> None:
-        """`is_held`: there are records to answer with, and the answer is held back all the same."""
+        """`is_held`: there are records to answer with, and the answer is held back all the same.
+
+        Of a large read nothing is watched yet: call `look_again`.
+        """
         self.deferred: Deferred[FetchResponse] = Deferred(on_abandon=self._forget)
         self._looks = looks
         self._read = read
         self._timers = timers
         self._is_look_due = False
         self._is_over = False
+        self._is_time_over = False
+        self._is_to_watch = False
         self._pace: FollowerBatching | None = None
         self._hold: Cancellable | None = None
         self._news = 0
         self._watched: dict[Partition, None] = {}
-        self._watch()
+        if not read.is_large:
+            self._watch_all()
         session = read.session
         if session is not None:
             session.waiting = self
@@ -90,24 +112,36 @@ class DelayedFetch:
         if is_held:
             self._hold_back()
 
-    @property
-    def watched_count(self) -> int:
-        """How many partitions it reads."""
-        return len(self._watched)
-
     def check(self) -> None:
         """Read again, and answer if there is enough; a consumer's once for all that has grown.
 
-        A follower's is answered with whatever has grown first.
+        A follower's is answered with whatever has grown first. One that is answered may still watch
+        some partitions, and must not be read for again: its session would take that as told.
         """
+        if self._is_over:
+            return
         if self._read.is_by_follower:
             self._guarded(self._check)
-        elif not self._is_over:
+        else:
             self._looks.add(self)
 
-    def look(self) -> None:
-        """Read again now."""
-        self._guarded(self._answer)
+    def look(self) -> Look:
+        """Read again, and answer if there is enough or the time is over."""
+        try:
+            if self._is_to_watch:
+                self._is_to_watch = False
+                for _ in self._watch():
+                    yield 1
+            if not self._read.is_large:
+                count = len(self._watched)
+                self._read_now()
+                yield count
+                return
+            for _ in self._read.run_in_steps():
+                yield 1
+            self._judge()
+        except Exception as error:  # noqa: BLE001 - delivered
+            self._fail(error)
 
     def _check(self) -> None:
         if self._hold is not None:
@@ -127,17 +161,26 @@ class DelayedFetch:
 
     def _look(self) -> None:
         self._is_look_due = False
-        if not self._is_over:
-            self._watch()
-            self._check()
+        if self._is_over:
+            return
+        if self._read.is_large:
+            self._is_to_watch = True
+        else:
+            self._watch_all()
+        self._check()
 
-    def _watch(self) -> None:
+    def _watch_all(self) -> None:
+        for _ in self._watch():
+            pass
+
+    def _watch(self) -> Steps[None]:
         for partition in self._read.watched():
             self._watched[partition] = None
             if self._read.is_by_follower:
                 partition.watch_as_follower(self)
             else:
                 partition.watch(self)
+            yield
 
     def _hold_back(self) -> None:
         self._news = 0
@@ -155,21 +198,36 @@ class DelayedFetch:
         try:
             step()
         except Exception as error:  # noqa: BLE001 - delivered
-            self._forget()
-            self.deferred.fail(error)
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self._forget()
+        self.deferred.fail(error)
 
     def _answer(self) -> None:
+        """Read again and answer, if there is enough: now, or if that takes long in its turn."""
+        if self._read.is_large:
+            self._looks.add(self)
+        else:
+            self._read_now()
+
+    def _read_now(self) -> None:
         self._read.run()
-        if self._read.is_satisfied:
-            self._complete()
+        self._judge()
 
     def _expire(self) -> None:
-        self._read.run()
-        self._complete()
+        self._is_time_over = True
+        self._answer()
 
-    def _complete(self) -> None:
+    def _judge(self) -> None:
+        if not (self._is_time_over or self._read.is_satisfied):
+            return
         self._forget()
-        self.deferred.complete(self._read.response())
+        answer = self._read.answered()
+        if isinstance(answer, Deferred):
+            self.deferred.follow(answer)
+        else:
+            self.deferred.complete(answer)
 
     def _forget(self) -> None:
         self._is_over = True
@@ -180,5 +238,12 @@ class DelayedFetch:
         session = self._read.session
         if session is not None and session.waiting is self:
             session.waiting = None
-        for partition in self._watched:
+        self._unwatch()
+
+    def _unwatch(self) -> None:
+        """Watch nothing more: some partitions now, and if there are others, these soon."""
+        for _ in range(min(UNWATCHED_AT_ONCE, len(self._watched))):
+            partition, _ = self._watched.popitem()
             partition.unwatch(self)
+        if self._watched:
+            self._timers.soon(self._unwatch)

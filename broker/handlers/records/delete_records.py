@@ -47,7 +47,7 @@ def delete_records(
     loop = asyncio.get_running_loop()
     logs = context.broker.logs
     response = DeleteRecordsResponse(topics=[])
-    deletions: list[Deletion] = []
+    deletions: dict[tuple[Partition, int], Deletion] = {}
     for topic in request.topics:
         answers: list[Answer] = []
         response.topics.append(DeleteRecordsResponse.Topic(name=topic.name, partitions=answers))
@@ -63,10 +63,14 @@ def delete_records(
             except ApiError as error:
                 answers.append(_answer(index, error.code))
             else:
-                answers.append(_answer(index, ErrorCode.NONE))
-                deletions.append(Deletion(partition, offset, answers[-1]))
+                same = deletions.get((partition, offset))  # named twice: one wait, for both
+                if same is None:
+                    same = Deletion(partition, offset, _answer(index, ErrorCode.NONE))
+                    deletions[partition, offset] = same
+                answers.append(same.answer)
             yield
-    delayed = DelayedDeleteRecords(context.broker, response, deletions, request.timeout_ms)
+    waits = list(deletions.values())
+    delayed = DelayedDeleteRecords(context.broker, response, waits, request.timeout_ms)
 
     def note() -> None:
         written: frozenset[LogDirectory] = frozenset()

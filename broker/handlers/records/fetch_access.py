@@ -1,16 +1,24 @@
-"""Which topics one fetch request may read: it is asked once for each, however often it reads."""
+"""Which topics one fetch request may read: it is asked once for each, however often it reads.
+
+And in which codecs its sender can.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.requests.authorization import is_allowed, is_allowed_on_cluster
 from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from broker.fetch.fetch_sessions import FetchedPartition
+    from broker.fetch.fetched_partition import FetchedPartition
+    from broker.partitions.partition import Partition
     from broker.requests.context import Context
+
+FIRST_VERSION_WITH_ZSTD: Final = 10
+ZSTD: Final = "zstd"
+"""The `compression.type` of topics whose batches are all recompressed with it."""
 
 
 class FetchAccess:
@@ -53,3 +61,14 @@ def access_of(context: Context, *, is_by_follower: bool) -> FetchAccess | None:
     if context.broker.authorizer is None:
         return None
     return FetchAccess(context, is_by_follower=is_by_follower)
+
+
+def check_codec(partition: Partition, api_version: int, *, is_by_follower: bool) -> None:
+    """Refuse a consumer that does not know zstd where all batches are in it (KIP-110).
+
+    Others may hold zstd, too, if that is what came; as in Apache Kafka 3.9 they are served. Raises
+    ApiError UNSUPPORTED_COMPRESSION_TYPE.
+    """
+    is_old = api_version < FIRST_VERSION_WITH_ZSTD and not is_by_follower
+    if is_old and partition.log.config.compression_type == ZSTD:
+        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Fetch v10")

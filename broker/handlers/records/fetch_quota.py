@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from uuid import UUID
 
-    from broker.fetch.fetch_sessions import FetchedPartition, Opened
+    from broker.fetch.fetch_sessions import Opened
+    from broker.fetch.fetched_partition import FetchedPartition
     from broker.requests.context import Context
     from broker.requests.request_meter import RequestMeter
 

@@ -11,23 +11,26 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from broker.fetch.replica_selection import RACK_AWARE, follower_in_rack
 from broker.handlers.records.current_leader import current_leader
-from broker.handlers.records.delayed_fetch import ENOUGH_BYTES
-from broker.handlers.records.fetch_access import access_of
+from broker.handlers.records.delayed_fetch import ENOUGH_BYTES, READ_AT_ONCE
+from broker.handlers.records.fetch_access import access_of, check_codec
 from broker.handlers.records.fetch_quota import most_bytes, throttled_response
 from broker.handlers.records.local_replica import absence_error
 from broker.replication.replica_machine import NO_EPOCH
+from broker.requests.steps import in_slices
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from uuid import UUID
 
-    from broker.fetch.fetch_sessions import FetchedPartition, FetchSession, Opened
+    from broker.fetch.fetch_sessions import FetchSession, Opened
+    from broker.fetch.fetched_partition import FetchedPartition
     from broker.partitions.partition import Partition
     from broker.partitions.throttle import Throttle
     from broker.requests.context import Context
     from broker.requests.steps import Steps
+    from broker.runtime.deferred import Deferred
     from storage.segment.slices import Slice
 
 Answer = FetchResponse.Response.Partition
@@ -35,10 +38,7 @@ Answer = FetchResponse.Response.Partition
 AbortedTransaction = FetchResponse.Response.Partition.AbortedTransaction
 
 FIRST_VERSION_BY_ID: Final = 13
-FIRST_VERSION_WITH_ZSTD: Final = 10
 FIRST_VERSION_WITH_RACKS: Final = 11
-ZSTD: Final = "zstd"
-"""The `compression.type` of topics whose batches are all recompressed with it."""
 FIRST_VERSION_WITH_LEADERS: Final = 16
 LED_OTHERWISE: Final = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
 """What a reader is told whose idea of the leader is wrong, with what is right (KIP-951)."""
@@ -157,20 +157,28 @@ class FetchRead:
         if code in LED_OTHERWISE and self._context.api_version >= FIRST_VERSION_WITH_LEADERS:
             metadata = self._context.broker.metadata
             name = self._name(wanted) or metadata.topic_name(wanted.topic_id)
-            leader_id, leader_epoch, node = current_leader(self._context, name, wanted.index)
-            answer.current_leader = Answer.CurrentLeader(
-                leader_id=leader_id, leader_epoch=leader_epoch
-            )
+            leader, epoch, node = current_leader(self._context, name, wanted.index)
+            answer.current_leader = Answer.CurrentLeader(leader_id=leader, leader_epoch=epoch)
             if node is not None and not self.is_by_follower:
                 self._endpoints[node.id] = FetchResponse.NodeEndpoint(
                     node_id=node.id, host=node.host, port=node.port, rack=node.rack
                 )
         return answer
 
-    def watched(self) -> list[Partition]:
+    @property
+    def is_large(self) -> bool:
+        """Whether to read it in steps; what rests in a session does not count."""
+        return len(self._opened.partitions) > READ_AT_ONCE
+
+    def watched(self) -> Iterable[Partition]:
         """The partitions whose growth can satisfy the request."""
-        found = (self._find(wanted) for wanted in self._opened.partitions)
-        return [partition for partition in found if partition is not None]
+        return filter(None, map(self._find, tuple(self._opened.partitions)))
+
+    def answered(self) -> FetchResponse | Deferred[FetchResponse]:
+        """As `response`, or as `response_in_steps` if that takes long."""
+        if len(self._answers) <= READ_AT_ONCE:
+            return self.response()
+        return in_slices(self._context, self.response_in_steps())
 
     def response(self) -> FetchResponse:
         """What was read; in an incremental session, only what is news.
@@ -268,7 +276,7 @@ class FetchRead:
         partition.check_epoch(wanted.current_leader_epoch)
         if self._replica_id >= 0 or self._context.api_version < FIRST_VERSION_WITH_RACKS:
             partition.check_leads()
-            self._check_codec(partition)
+            check_codec(partition, self._context.api_version, is_by_follower=self.is_by_follower)
         log = partition.log
         answer = Answer(
             partition_index=wanted.index,
@@ -303,15 +311,6 @@ class FetchRead:
                     for aborted in log.reader.aborted_in(piece, wanted.fetch_offset)
                 ]
         return answer
-
-    def _check_codec(self, partition: Partition) -> None:
-        """Refuse a consumer that does not know zstd where all batches are in it (KIP-110).
-
-        Others may hold zstd, too, if that is what came; as in Apache Kafka 3.9 they are served.
-        """
-        is_old = self._context.api_version < FIRST_VERSION_WITH_ZSTD and not self.is_by_follower
-        if is_old and partition.log.config.compression_type == ZSTD:
-            raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Fetch v10")
 
     def _rack_to_read_in(self) -> str:
         """Where the consumer is, if it is to be sent to a replica near to it; else ""."""
@@ -391,10 +390,9 @@ class FetchRead:
         return True
 
     def _absent(self, wanted: FetchedPartition) -> ErrorCode:
-        broker = self._context.broker
-        if self._context.api_version < FIRST_VERSION_BY_ID:
-            return absence_error(broker, wanted.topic, wanted.index)
-        name = broker.metadata.topic_name(wanted.topic_id)
-        if name is None:
-            return ErrorCode.UNKNOWN_TOPIC_ID
+        broker, name = self._context.broker, wanted.topic
+        if self._context.api_version >= FIRST_VERSION_BY_ID:
+            name = broker.metadata.topic_name(wanted.topic_id) or ""
+            if not name:
+                return ErrorCode.UNKNOWN_TOPIC_ID
         return absence_error(broker, name, wanted.index)

@@ -11,6 +11,8 @@ never come here. Decision: docs/decisions/0017-recompression-beside-the-loop.md.
 from __future__ import annotations
 
 import logging
+import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -78,10 +80,16 @@ class Recompressions:
         self._next()
 
 
+def _let_others() -> None:
+    """Let go of Python's lock: code that is compiled keeps it, and the event loop would wait."""
+    time.sleep(0)
+
+
 def _recompressed(one: Recompression, now_ms: int, api_version: int) -> Result:
     """On a thread."""
+    rules = replace(one.rules, pause=_let_others)
     try:
-        return recompress(one.batch, one.rules, now_ms, api_version)
+        return recompress(one.batch, rules, now_ms, api_version)
     except ApiError as error:
         return detached(error)
     except Exception as error:

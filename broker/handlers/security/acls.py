@@ -16,6 +16,7 @@ from broker.metadata.acls import AclBinding
 from broker.requests.api_table import handles
 from broker.requests.authorization import require_on_cluster
 from broker.requests.background_answer import answer_later
+from broker.requests.encoded_response import encoded_in_slices
 from broker.runtime.deferred import HangUp
 from broker.security.acls.acl_filter import AclFilter
 from protocol.acl_types import (
@@ -67,13 +68,14 @@ def describe_acls(
 
     async def work(acls: Acls) -> DescribeAclsResponse:
         found = await acls.matching(wanted)
-        return DescribeAclsResponse(
+        response = DescribeAclsResponse(
             error_code=ErrorCode.NONE,
             resources=[
                 _described(pattern, entries)
                 async for pattern, entries in context.broker.slices().each(found.items())
             ],
         )
+        return await encoded_in_slices(context, response)
 
     try:
         require_on_cluster(context, AclOperation.DESCRIBE)
@@ -97,7 +99,7 @@ def create_acls(
         )
 
     def refuse(error: ApiError) -> CreateAclsResponse:
-        return CreateAclsResponse(results=[_created(error) for _ in request.creations])
+        return CreateAclsResponse(results=[_created(error)] * len(request.creations))
 
     async def work(acls: Acls) -> CreateAclsResponse:
         slices = context.broker.slices()
@@ -126,15 +128,16 @@ def delete_acls(
         _require_known_filter(one)
 
     def refuse(error: ApiError) -> DeleteAclsResponse:
-        return DeleteAclsResponse(filter_results=[_undeleted(error) for _ in request.filters])
+        return DeleteAclsResponse(filter_results=[_undeleted(error)] * len(request.filters))
 
     async def work(acls: Acls) -> DeleteAclsResponse:
         slices = context.broker.slices()
         filters = [_filter(one) async for one in slices.each(request.filters)]
         outcomes = await acls.delete(filters)
-        return DeleteAclsResponse(
+        response = DeleteAclsResponse(
             filter_results=[await _deleted(outcome, slices) for outcome in outcomes]
         )
+        return await encoded_in_slices(context, response)
 
     try:
         require_on_cluster(context, AclOperation.ALTER)

@@ -54,6 +54,10 @@ Parts = dict[str, str | None]
 """An entity as requests and answers have it: by type, a name or None for the default."""
 
 
+MOST_PARTS = 100
+"""Entities and keys of an entry that are looked at, which is done in one go."""
+
+
 @handles(DescribeClientQuotasRequest, versions="0-1")
 def describe_client_quotas(
     context: Context, request: DescribeClientQuotasRequest
@@ -88,25 +92,31 @@ def alter_client_quotas(
     context: Context, request: AlterClientQuotasRequest
 ) -> Deferred[AlterClientQuotasResponse]:
     """Set and remove quotas; they hold at this broker when it answers, soon at others."""
-    entries = [
-        ({part.entity_type: part.entity_name for part in e.entity}, e) for e in request.entries
-    ]
+    slices = context.broker.slices()
 
     async def work() -> AlterClientQuotasResponse:
         require_on_cluster(context, AclOperation.ALTER_CONFIGS)
         results: dict[frozenset[tuple[str, str | None]], Altered] = {}
-        async for parts, entry in context.broker.slices().each(entries):
+        async for entry in slices.each(request.entries):
+            parts = _parts(entry)
             key = frozenset(parts.items())
-            error = _repeated(parts) if key in results else None
+            error = _repeated(parts) if key in results else _excess(entry)
             if error is None:
                 error = await _alter(context, parts, entry, validate_only=request.validate_only)
             results[key] = _altered(parts, error)
         return AlterClientQuotasResponse(entries=list(results.values()))
 
-    def refuse(error: ApiError) -> AlterClientQuotasResponse:
-        return AlterClientQuotasResponse(entries=[_altered(parts, error) for parts, _ in entries])
+    async def refuse(error: ApiError) -> AlterClientQuotasResponse:
+        return AlterClientQuotasResponse(
+            entries=[_altered(_parts(e), error) async for e in slices.each(request.entries)]
+        )
 
     return answer_later(context, work(), refuse, "alter client quotas")
+
+
+def _parts(entry: AlterClientQuotasRequest.Entry) -> dict[str, str | None]:
+    """The entity of an entry, names by types."""
+    return {part.entity_type: part.entity_name for part in entry.entity[:MOST_PARTS]}
 
 
 # Filters
@@ -177,6 +187,13 @@ async def _alter(
     except MalformedZnodeError as error:
         return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
     return None
+
+
+def _excess(entry: Entry) -> ApiError | None:
+    """There are three types of entities and four keys: more are not even looked at."""
+    if max(len(entry.entity), len(entry.ops)) <= MOST_PARTS:
+        return None
+    return _invalid("An entry has too many types of entities or keys.")
 
 
 def _changes(entry: Entry) -> dict[str, float | None]:

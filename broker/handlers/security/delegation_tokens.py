@@ -14,6 +14,7 @@ from broker.network.client import ANONYMOUS
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed
 from broker.requests.background_answer import answer_later
+from broker.requests.steps import in_steps
 from broker.security.principal import TokenPrincipal
 from config.listeners.endpoints import bound_endpoints
 from controller.security.delegation_tokens import TokenRequest
@@ -32,6 +33,7 @@ from protocol.messages.delegation_tokens import (
 
 if TYPE_CHECKING:
     from broker.requests.context import Context
+    from broker.requests.steps import Steps
     from broker.runtime.deferred import Deferred
     from controller.security.delegation_token_znodes import DelegationToken
     from controller.security.delegation_tokens import DelegationTokens
@@ -118,9 +120,10 @@ def expire_delegation_token(
 
 
 @handles(DescribeDelegationTokenRequest, versions="0-3")
+@in_steps
 def describe_delegation_token(
     context: Context, request: DescribeDelegationTokenRequest
-) -> DescribeDelegationTokenResponse:
+) -> Steps[DescribeDelegationTokenResponse]:
     """List tokens with their secrets: the client's own, and others' that it may describe."""
     try:
         _require_may_ask(context)
@@ -129,15 +132,16 @@ def describe_delegation_token(
         return DescribeDelegationTokenResponse(error_code=error.code, tokens=[])
     owners = None
     if request.owners is not None:
-        owners = [f"{owner.principal_type}:{owner.principal_name}" for owner in request.owners]
-    return DescribeDelegationTokenResponse(
-        error_code=ErrorCode.NONE,
-        tokens=[
-            _described(token, tokens.hmac_of(token.token_id))
-            for token in tokens.all()
-            if _is_asked_for(token, owners) and _may_describe(context, token)
-        ],
-    )
+        owners = set()
+        for owner in request.owners:
+            owners.add(f"{owner.principal_type}:{owner.principal_name}")
+            yield
+    response = DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=[])
+    for token in list(tokens.all()):
+        if _is_asked_for(token, owners) and _may_describe(context, token):
+            response.tokens.append(_described(token, tokens.hmac_of(token.token_id)))
+        yield
+    return response
 
 
 def _require_may_ask(context: Context) -> None:
@@ -163,8 +167,8 @@ def _tokens(context: Context) -> DelegationTokens:
     return tokens
 
 
-def _is_asked_for(token: DelegationToken, owners: list[str] | None) -> bool:
-    return owners is None or any(token.concerns(owner) for owner in owners)
+def _is_asked_for(token: DelegationToken, owners: set[str] | None) -> bool:
+    return owners is None or not owners.isdisjoint(token.concerned)
 
 
 def _may_describe(context: Context, token: DelegationToken) -> bool:

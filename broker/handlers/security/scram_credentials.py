@@ -32,7 +32,7 @@ from protocol.messages.scram import (
 from protocol.scram_types import MAX_ITERATIONS, ScramMechanism, credential_from
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from broker.requests.context import Context
     from broker.runtime.deferred import Deferred
@@ -88,34 +88,36 @@ def alter_user_scram_credentials(
     context: Context, request: AlterUserScramCredentialsRequest
 ) -> Deferred[AlterUserScramCredentialsResponse]:
     """Set and delete credentials; every broker knows of it at once."""
-    changes = changes_by_user(request)
+    changes: dict[str, UserChange] = {}
+    slices = context.broker.slices()
 
     async def work() -> AlterUserScramCredentialsResponse:
+        async for user, change in slices.each(_changes(request)):
+            before = changes.setdefault(user, UserChange([], []))
+            before.deletions.extend(change.deletions)
+            before.upsertions.extend(change.upsertions)
         if not context.broker.controller.is_active:
             raise not_controller()
         require_on_cluster(context, AclOperation.ALTER)
         results = [
             _altered(user, await _alter(context, user, change))
-            async for user, change in context.broker.slices().each(changes.items())
+            async for user, change in slices.each(changes.items())
         ]
         return AlterUserScramCredentialsResponse(results=results)
 
-    def refuse(error: ApiError) -> AlterUserScramCredentialsResponse:
-        return AlterUserScramCredentialsResponse(
-            results=[_altered(user, error) for user in changes]
-        )
+    async def refuse(error: ApiError) -> AlterUserScramCredentialsResponse:
+        results = [_altered(user, error) async for user in slices.each(changes)]
+        return AlterUserScramCredentialsResponse(results=results)
 
     return answer_later(context, work(), refuse, "alter SCRAM credentials")
 
 
-def changes_by_user(request: AlterUserScramCredentialsRequest) -> dict[str, UserChange]:
-    """What is wanted of each user, in the order of their first mention."""
-    changes: dict[str, UserChange] = {}
+def _changes(request: AlterUserScramCredentialsRequest) -> Iterator[tuple[str, UserChange]]:
+    """What is wanted of users, one thing at a time."""
     for deletion in request.deletions:
-        changes.setdefault(deletion.name, UserChange([], [])).deletions.append(deletion)
+        yield deletion.name, UserChange([], [deletion])
     for upsertion in request.upsertions:
-        changes.setdefault(upsertion.name, UserChange([], [])).upsertions.append(upsertion)
-    return changes
+        yield upsertion.name, UserChange([upsertion], [])
 
 
 async def _describe(context: Context, names: list[str]) -> list[Described]:

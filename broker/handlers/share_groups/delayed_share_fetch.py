@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from broker.handlers.share_groups.share_read import Fetched
-    from broker.partitions.looks_in_turn import LooksInTurn
+    from broker.partitions.looks_in_turn import Look, LooksInTurn
     from broker.partitions.watchers import Watcher
     from broker.runtime.timers import Timers
 
@@ -60,19 +60,19 @@ class DelayedShareFetch:
             each.watch(self)
         self._timer = timers.schedule(read.max_wait_ms, lambda: self._guarded(self._expire))
 
-    @property
-    def watched_count(self) -> int:
-        """How much it looks at."""
-        return len(self._watched)
-
     def check(self) -> None:
         """Something has changed: look again soon, after all that has in this turn."""
         if not self.deferred.is_complete:
             self._looks.add(self)
 
-    def look(self) -> None:
-        """Look again, and answer if there is enough."""
+    def look(self) -> Look:
+        """Look again, and answer if there is enough; at once, as one request reads few partitions.
+
+        See `share_read.MOST_PARTITIONS`.
+        """
+        count = len(self._watched)
         self._guarded(self._look)
+        yield count
 
     def _guarded(self, step: Callable[[], None]) -> None:
         """Take a step; an error that it raises is the answer, and does not reach the caller."""

@@ -16,7 +16,7 @@ from broker.handlers.share_groups.membership import checked_member
 from broker.handlers.share_groups.share_read import EMPTY, Answer, Fetched, ShareRead
 from broker.handlers.share_groups.topic_access import TopicAccess
 from broker.requests.api_table import handles
-from broker.requests.steps import in_steps
+from broker.requests.steps import in_appending_steps, in_steps
 from broker.runtime.deferred import Deferred, in_background
 from broker.share_partitions.share_sessions import (
     CLOSING_EPOCH,
@@ -155,14 +155,25 @@ def _refused_later(context: Context, wait_ms: int, error: ApiError) -> Deferred[
 
 
 def _fetch(context: Context, request: ShareFetchRequest, read: ShareRead) -> Deferred[Fetched]:
+    fetched = _looked(context, request, read)
+    if isinstance(fetched, Deferred):
+        return fetched
     at_once: Deferred[Fetched] = Deferred()
+    at_once.complete(fetched)
+    return at_once
+
+
+@in_appending_steps
+def _looked(
+    context: Context, request: ShareFetchRequest, read: ShareRead
+) -> Steps[Fetched | Deferred[Fetched]]:
+    """What is acquired, now or later; the first look at a partition takes a step of its own."""
     if request.is_renew_ack or read.is_empty:
-        at_once.complete(Fetched({}, {}))
-        return at_once
+        return Fetched({}, {})
+    yield from read.begin()
     read.run()
     if read.is_satisfied or read.max_wait_ms <= 0:
-        at_once.complete(read.acquired())
-        return at_once
+        return read.acquired()
     looks = context.broker.replicas.looks
     return DelayedShareFetch(context.broker.timers, looks, read).deferred
 

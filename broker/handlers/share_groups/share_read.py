@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.handlers.share_groups.topic_access import TopicAccess
     from broker.partitions.partition import Partition
     from broker.requests.context import Context
+    from broker.requests.steps import Steps
     from broker.share_partitions.led_partition import LedSharePartition
     from broker.share_partitions.share_sessions import ShareSession, TopicPartition
     from coordinator.share_partitions.acquisition import Acquired
@@ -106,6 +107,23 @@ class ShareRead:
     def _is_current(self) -> bool:
         return self._session.is_open and self._session.epoch == self._epoch
 
+    def begin(self) -> Steps[None]:
+        """Have those partitions served that are not yet, pausing after each: it may append twice.
+
+        `run` comes after that. Between two of them the member may go, and others may lead.
+        """
+        shares, group_id = self._context.broker.share_partitions, self._session.member.group_id
+        for wanted in self._partitions:
+            if shares.find(group_id, wanted) is not None:
+                continue
+            if not self._is_current:
+                return  # nothing is loaded for a member that is gone
+            try:
+                self._obtain(wanted)
+            except ApiError as error:
+                self._errors[wanted] = detached(error)
+            yield
+
     def run(self) -> None:
         """Look at all partitions anew."""
         self._found, self._bytes = [], 0
@@ -113,6 +131,8 @@ class ShareRead:
             return  # nothing is loaded for a member that is gone
         ready = []
         for wanted in self._partitions:
+            if wanted in self._errors:
+                continue
             try:
                 led = self._obtain(wanted)
                 if led.failure is not None:

@@ -12,7 +12,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from broker.handlers.topics.mutation_quota import note_growth
-from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
+from broker.metadata.metadata_watch import (
+    not_controller,
+    repeated_among,
+    timed_out,
+    wait_for_topics,
+)
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_topic
 from broker.requests.background_answer import answer_later
@@ -37,21 +42,23 @@ def create_partitions(
 ) -> CreatePartitionsResponse | Deferred[CreatePartitionsResponse]:
     """Grow each topic; errors are per topic."""
 
-    def refuse(error: ApiError) -> CreatePartitionsResponse:
-        names = dict.fromkeys(topic.name for topic in request.topics)
-        return CreatePartitionsResponse(results=[_answer(name, error) for name in names])
+    async def refuse(error: ApiError) -> CreatePartitionsResponse:
+        slices = context.broker.slices()
+        answers = {t.name: _answer(t.name, error) async for t in slices.each(request.topics)}
+        return CreatePartitionsResponse(results=list(answers.values()))
 
-    if not context.broker.controller.is_active:
-        return refuse(not_controller())
     return answer_later(context, _grow_all(context, request), refuse, "create partitions")
 
 
 async def _grow_all(context: Context, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
-    doubles = repeated(topic.name for topic in request.topics)
+    if not context.broker.controller.is_active:
+        raise not_controller()
+    slices = context.broker.slices()
+    doubles = await repeated_among((topic.name for topic in request.topics), slices)
     results: dict[str, ApiError | None] = {}
     totals: dict[str, int] = {}
     added = 0
-    async for topic in context.broker.slices().each(request.topics):
+    async for topic in slices.each(request.topics):
         try:
             if topic.name in doubles:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "The request names this topic twice.")
@@ -71,12 +78,14 @@ async def _grow_all(context: Context, request: CreatePartitionsRequest) -> Creat
             results[topic.name] = None
             totals[topic.name] = topic.count
     if not request.validate_only:
-        for name, total in totals.items():
+        async for name, total in slices.each(totals.items()):
             who = context.client_host
             logger.info("topic %s: partitions increased to %d, requested by %s", name, total, who)
         for name in await _wait_for_leaders(context, totals, request.timeout_ms):
             results[name] = timed_out(name, "grown")
-    return CreatePartitionsResponse(results=[_answer(n, error) for n, error in results.items()])
+    return CreatePartitionsResponse(
+        results=[_answer(name, error) async for name, error in slices.each(results.items())]
+    )
 
 
 def _growth(topic: Wanted) -> PartitionGrowth:

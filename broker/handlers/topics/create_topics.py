@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING
 
 from broker.handlers.topics.bounded_creation import create_within
 from broker.handlers.topics.mutation_quota import refused_creations
-from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
+from broker.metadata.metadata_watch import (
+    not_controller,
+    repeated_among,
+    timed_out,
+    wait_for_topics,
+)
 from broker.requests.api_table import handles
 from broker.requests.authorization import may_create_topic, would_be_allowed_on_topic
 from broker.requests.background_answer import answer_later
@@ -42,6 +47,8 @@ Wanted = CreateTopicsRequest.Topic
 Answer = CreateTopicsResponse.Topic
 
 BROKER_DEFAULT = -1
+MOST_VALUES = 1000
+"""Of one topic: more are unknown or repeated, and would be looked at in one go."""
 KRAFT_METADATA_TOPIC = "__cluster_metadata"
 FIRST_VERSION_WITH_CONFIGS = 5
 
@@ -52,18 +59,19 @@ def create_topics(
 ) -> CreateTopicsResponse | Deferred[CreateTopicsResponse]:
     """Check all topics, create the valid ones, wait for their leaders."""
 
-    def refuse(error: ApiError) -> CreateTopicsResponse:
-        names = dict.fromkeys(topic.name for topic in request.topics)
-        return CreateTopicsResponse(topics=[_refusal(name, error) for name in names])
+    async def refuse(error: ApiError) -> CreateTopicsResponse:
+        slices = context.broker.slices()
+        answers = {t.name: _refusal(t.name, error) async for t in slices.each(request.topics)}
+        return CreateTopicsResponse(topics=list(answers.values()))
 
-    if not context.broker.controller.is_active:
-        return refuse(not_controller())
     return answer_later(context, _create(context, request), refuse, "create topics")
 
 
 async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopicsResponse:
     broker = context.broker
     slices = broker.slices()
+    if not broker.controller.is_active:
+        raise not_controller()
     planned, refused = await _plan(context, request.topics, slices)
     refused |= await refused_creations(context, planned.values())
     wanted = [topic for name, topic in planned.items() if name not in refused]
@@ -78,7 +86,8 @@ async def _create(context: Context, request: CreateTopicsRequest) -> CreateTopic
             results[name] = timed_out(name, "created")
     answers = []
     descriptions = _Descriptions(context)
-    async for name in slices.each(dict.fromkeys(topic.name for topic in request.topics)):
+    names = {topic.name: None async for topic in slices.each(request.topics)}
+    async for name in slices.each(names):
         result = refused.get(name) or results[name]
         if isinstance(result, ApiError):
             answers.append(_refusal(name, result))
@@ -91,13 +100,17 @@ async def _plan(
     context: Context, topics: Iterable[Wanted], slices: Slices
 ) -> tuple[dict[str, NewTopic], dict[str, ApiError]]:
     """The topics to create, and the errors of the others. Raises ApiError for the whole request."""
-    doubles = repeated(topic.name for topic in topics)
-    refused = {name: _repeated(name) for name in doubles}
+    doubles = await repeated_among((topic.name for topic in topics), slices)
+    refused = {name: _repeated(name) async for name in slices.each(doubles)}
     refused[KRAFT_METADATA_TOPIC] = _reserved()
-    for topic in topics:
-        if topic.name not in refused and not may_create_topic(context, topic.name):
+    wanted = []
+    async for topic in slices.each(topics):
+        if topic.name in refused:
+            continue
+        if may_create_topic(context, topic.name):
+            wanted.append(topic)
+        else:
             refused[topic.name] = _not_authorized()
-    wanted = [topic for topic in topics if topic.name not in refused]
     context.broker.topics.check_total(_partition_count(context, topic) for topic in wanted)
     planned: dict[str, NewTopic] = {}
     async for topic in slices.each(wanted):
@@ -155,6 +168,8 @@ def _manual_assignment(topic: Wanted) -> dict[int, tuple[int, ...]]:
 
 
 def _checked_configs(context: Context, topic: Wanted) -> dict[str, str]:
+    if len(topic.configs) > MOST_VALUES:
+        raise ApiError(ErrorCode.INVALID_CONFIG, "There are not so many topic configs.")
     missing = sorted(config.name for config in topic.configs if config.value is None)
     if missing:
         raise ApiError(

@@ -12,7 +12,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from broker.handlers.topics.mutation_quota import refused_deletions
-from broker.metadata.metadata_watch import not_controller, repeated, timed_out, wait_for_topics
+from broker.metadata.metadata_watch import (
+    not_controller,
+    repeated_among,
+    timed_out,
+    wait_for_topics,
+)
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_topic, would_be_allowed_on_cluster
 from broker.requests.background_answer import answer_later
@@ -24,11 +29,12 @@ from protocol.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse
 from protocol.uuids import ZERO_UUID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from uuid import UUID
 
     from broker.requests.context import Context
     from broker.runtime.deferred import Deferred
+    from broker.runtime.slices import Slices
 
 logger = logging.getLogger(__name__)
 
@@ -42,20 +48,21 @@ def delete_topics(
     context: Context, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse | Deferred[DeleteTopicsResponse]:
     """Resolve ids, delete the existing topics, wait until they are gone."""
-    wanted = [(topic.name, topic.topic_id) for topic in request.topics]
-    wanted += [(name, ZERO_UUID) for name in request.topic_names]
 
-    def refuse(error: ApiError) -> DeleteTopicsResponse:
+    async def refuse(error: ApiError) -> DeleteTopicsResponse:
+        wanted = context.broker.slices().each(_wanted(request))
         return DeleteTopicsResponse(
-            responses=[_answer(name, topic_id, error) for name, topic_id in wanted]
+            responses=[_answer(name, topic_id, error) async for name, topic_id in wanted]
         )
 
-    broker = context.broker
-    if not broker.controller.is_active:
-        return refuse(not_controller())
-    if not broker.config.delete_topic_enable:
-        return refuse(_disabled(context.api_version))
-    return answer_later(context, _delete(context, request, wanted), refuse, "delete topics")
+    return answer_later(context, _delete(context, request), refuse, "delete topics")
+
+
+def _wanted(request: DeleteTopicsRequest) -> Iterator[tuple[str | None, UUID]]:
+    for topic in request.topics:
+        yield topic.name, topic.topic_id
+    for name in request.topic_names:
+        yield name, ZERO_UUID
 
 
 def _disabled(version: int) -> ApiError:
@@ -67,14 +74,18 @@ def _disabled(version: int) -> ApiError:
     return ApiError(code, "Topic deletion is disabled (delete.topic.enable=false).")
 
 
-async def _delete(
-    context: Context, request: DeleteTopicsRequest, wanted: list[tuple[str | None, UUID]]
-) -> DeleteTopicsResponse:
+async def _delete(context: Context, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     broker = context.broker
+    slices = broker.slices()
+    if not broker.controller.is_active:
+        raise not_controller()
+    if not broker.config.delete_topic_enable:
+        raise _disabled(context.api_version)
     answers: dict[tuple[str | None, UUID], Answer] = {}
     names: dict[str, UUID] = {}
     ids: dict[str, UUID] = {}
-    for (name, topic_id), resolved in (await _resolve(context, wanted)).items():
+    found = await _resolve(context, request, slices)
+    async for (name, topic_id), resolved in slices.each(found.items()):
         if isinstance(resolved, ApiError):
             shown = _shown_name(context, topic_id, resolved) if name is None else name
             answers[name, topic_id] = _answer(shown, topic_id, resolved)
@@ -85,7 +96,6 @@ async def _delete(
     results: dict[str, ApiError | None] = {**await refused_deletions(context, names)}
     results |= await broker.topics.delete([name for name in names if name not in results], ids)
     going = [name for name, error in results.items() if error is None]
-    slices = broker.slices()
     async for name in slices.each(going):
         logger.info("topic %s: deletion requested by %s", name, context.client_host)
     late = await _wait_until_gone(context, going, request.timeout_ms)
@@ -100,13 +110,14 @@ async def _delete(
 
 
 async def _resolve(
-    context: Context, wanted: list[tuple[str | None, UUID]]
+    context: Context, request: DeleteTopicsRequest, slices: Slices
 ) -> dict[tuple[str | None, UUID], str | ApiError]:
     """The name of each requested topic, or the error in how it was named."""
-    doubles = repeated(name for name, _ in wanted if name is not None)
-    double_ids = repeated(topic_id for _, topic_id in wanted if topic_id != ZERO_UUID)
+    doubles = await repeated_among((name for name, _ in _wanted(request)), slices)
+    ids = (None if topic_id == ZERO_UUID else topic_id for _, topic_id in _wanted(request))
+    double_ids = await repeated_among(ids, slices)
     resolved: dict[tuple[str | None, UUID], str | ApiError] = {}
-    async for name, topic_id in context.broker.slices().each(wanted):
+    async for name, topic_id in slices.each(_wanted(request)):
         if name is not None and topic_id != ZERO_UUID:
             result: str | ApiError = ApiError(
                 ErrorCode.INVALID_REQUEST, "A topic is given by its name or its id, not by both."

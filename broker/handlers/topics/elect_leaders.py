@@ -29,26 +29,24 @@ Result = ElectLeadersResponse.ReplicaElectionResult
 
 
 @handles(ElectLeadersRequest, versions="0-2")
-def elect_leaders(
-    context: Context, request: ElectLeadersRequest
-) -> ElectLeadersResponse | Deferred[ElectLeadersResponse]:
+def elect_leaders(context: Context, request: ElectLeadersRequest) -> Deferred[ElectLeadersResponse]:
     """Elect; errors are per partition."""
 
-    def refuse(error: ApiError) -> ElectLeadersResponse:
-        named = dict.fromkeys(_named(request) or (), error.code)
-        return _answer(named, error.code)
+    async def refuse(error: ApiError) -> ElectLeadersResponse:
+        named = await _named(context, request)
+        return await _answer(context, dict.fromkeys(named or (), error.code), error.code)
 
-    if not is_allowed_on_cluster(context, AclOperation.ALTER):
-        return refuse(ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
-    if not context.broker.controller.is_active:
-        return refuse(not_controller())
-    if request.election_type not in set(ElectionType):
-        return refuse(ApiError(ErrorCode.INVALID_REQUEST, "no such type of election"))
     return answer_later(context, _elect(context, request), refuse, "leader election")
 
 
 async def _elect(context: Context, request: ElectLeadersRequest) -> ElectLeadersResponse:
-    named = _named(request)
+    if not is_allowed_on_cluster(context, AclOperation.ALTER):
+        raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    if not context.broker.controller.is_active:
+        raise not_controller()
+    if request.election_type not in set(ElectionType):
+        raise ApiError(ErrorCode.INVALID_REQUEST, "no such type of election")
+    named = await _named(context, request)
     kind = ElectionType(request.election_type)
     results = await context.broker.controller.commands.elect_leaders(named, kind)
     elected = [at for at, code in results.items() if code is ErrorCode.NONE]
@@ -63,24 +61,26 @@ async def _elect(context: Context, request: ElectLeadersRequest) -> ElectLeaders
         results = {
             at: code for at, code in results.items() if code is not ErrorCode.ELECTION_NOT_NEEDED
         }
-    return _answer(results)
+    return await _answer(context, results)
 
 
-def _named(request: ElectLeadersRequest) -> list[TopicPartition] | None:
+async def _named(context: Context, request: ElectLeadersRequest) -> list[TopicPartition] | None:
+    """Each once, in the order of the request."""
     if request.topic_partitions is None:
         return None
-    return [
-        TopicPartition(topic.topic, index)
-        for topic in request.topic_partitions
-        for index in topic.partitions
-    ]
+    slices = context.broker.slices()
+    named: dict[TopicPartition, None] = {}
+    async for topic in slices.each(request.topic_partitions):
+        async for index in slices.each(topic.partitions):
+            named[TopicPartition(topic.topic, index)] = None
+    return list(named)
 
 
-def _answer(
-    results: dict[TopicPartition, ErrorCode], code: ErrorCode = ErrorCode.NONE
+async def _answer(
+    context: Context, results: dict[TopicPartition, ErrorCode], code: ErrorCode = ErrorCode.NONE
 ) -> ElectLeadersResponse:
     topics: dict[str, ElectLeadersResponse.ReplicaElectionResult] = {}
-    for at, error in results.items():
+    async for at, error in context.broker.slices().each(results.items()):
         topic = topics.get(at.topic)
         if topic is None:
             topic = topics[at.topic] = Result(topic=at.topic, partition_result=[])

@@ -34,7 +34,7 @@ from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from protocol.uuids import ZERO_UUID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from uuid import UUID
 
     from broker.metadata.metadata_cache import MetadataCache, TopicMetadata
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     Known = MetadataResponse
 
+Named = MetadataRequest.Topic
 Topic = MetadataResponse.Topic
 Partition = MetadataResponse.Topic.Partition
 
@@ -109,7 +110,7 @@ def metadata(
             return _make_in_slices(context, request, content, key)
         return in_background(context.broker.spawn, _make(context, request, content), "metadata")
     response = _without_topics(context, request)
-    for topic, found in _topics(context, request, content):
+    for topic, found in _topics(context, request, content, request.topics or ()):
         topic.partitions = [*_partitions(context, found, cache.brokers)]
         response.topics.append(topic)
     if is_kept and _is_worth_keeping(response.topics) and len(cache.derived) < REMEMBERED_ANSWERS:
@@ -131,8 +132,13 @@ def _hidden(context: Context, wanted: Wanted | None) -> frozenset[str] | None:
         )
     if len(wanted) > ASKED_AT_ONCE:
         return None
-    names = {name or cache.topic_name(topic_id) or "" for name, topic_id in wanted}
+    names = {_name_of(cache, name, topic_id) for name, topic_id in wanted}
     return frozenset(name for name in names if not is_allowed_on_topic(context, describe, name))
+
+
+def _name_of(cache: MetadataCache, name: str | None, topic_id: UUID) -> str:
+    """The topic that a client means: that of the id, if there is one, whatever the name says."""
+    return cache.topic_name(topic_id) or name or ""
 
 
 def _may_be_kept(context: Context, request: MetadataRequest, hidden: frozenset[str] | None) -> bool:
@@ -150,7 +156,7 @@ def _is_long(cache: MetadataCache, wanted: Wanted | None) -> bool:
     topics: Iterator[TopicMetadata | None] = (
         iter(cache.topics.values())
         if wanted is None
-        else (cache.topic(name or cache.topic_name(id_) or "") for name, id_ in wanted)
+        else (cache.topic(_name_of(cache, name, id_)) for name, id_ in wanted)
     )
     for topic in topics:
         left -= 1 if topic is None else max(1, len(topic.partitions))
@@ -193,7 +199,10 @@ async def _filled(
 ) -> MetadataResponse:
     brokers = context.broker.metadata.brokers
     slices = context.broker.slices()
-    async for topic, found in slices.each(_topics(context, request, content)):
+    named: dict[tuple[str | None, UUID], Named] = {}
+    async for one in slices.each(request.topics or ()):
+        named.setdefault((one.name, one.topic_id), one)
+    async for topic, found in slices.each(_topics(context, request, content, named.values())):
         partitions = _partitions(context, found, brokers)
         topic.partitions = [each async for each in slices.each(partitions)]
         response.topics.append(topic)
@@ -227,7 +236,7 @@ def _without_topics(context: Context, request: MetadataRequest) -> MetadataRespo
 
 
 def _topics(
-    context: Context, request: MetadataRequest, content: Content
+    context: Context, request: MetadataRequest, content: Content, topics: Collection[Named]
 ) -> Iterator[tuple[Topic, TopicMetadata | None]]:
     """Each topic of the answer, still without partitions, and the metadata to make them from."""
     if content.is_of_all:
@@ -235,7 +244,6 @@ def _topics(
             if not _is_hidden(context, content, known.name):
                 yield _topic(context, request, known), known
         return
-    topics = request.topics or ()
     is_refused = context.api_version < FIRST_VERSION_BY_ID and any(
         topic.name is None or topic.topic_id != ZERO_UUID for topic in topics
     )
@@ -243,9 +251,10 @@ def _topics(
     seen: set[tuple[str | None, UUID]] = set()
     for topic in topics:
         name, topic_id = topic.name, topic.topic_id
-        if (name, topic_id) in seen:
+        key = (None, topic_id) if is_by_id and not is_refused else (name, topic_id)
+        if key in seen:  # a topic of many partitions, whatever names its id comes with
             continue
-        seen.add((name, topic_id))
+        seen.add(key)
         if is_refused:
             yield _error(ErrorCode.INVALID_REQUEST, name or "", topic_id), None
         elif not is_by_id:

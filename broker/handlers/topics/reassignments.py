@@ -12,6 +12,7 @@ from broker.metadata.metadata_watch import not_controller
 from broker.requests.api_table import handles
 from broker.requests.authorization import is_allowed_on_cluster, require_on_cluster
 from broker.requests.background_answer import answer_later
+from broker.requests.steps import in_steps
 from controller.context import TopicPartition
 from protocol.acl_types import AclOperation
 from protocol.errors import ApiError, ErrorCode
@@ -24,6 +25,7 @@ from protocol.messages.reassignment import (
 
 if TYPE_CHECKING:
     from broker.requests.context import Context
+    from broker.requests.steps import Steps
     from broker.runtime.deferred import Deferred
     from controller.znodes import Replicas
 
@@ -37,7 +39,7 @@ def alter_reassignments(
 ) -> AlterPartitionReassignmentsResponse | Deferred[AlterPartitionReassignmentsResponse]:
     """Begin, redirect or cancel moves; errors are per partition."""
     if not is_allowed_on_cluster(context, AclOperation.ALTER):
-        return _refuse_all(request, ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+        return _refuse_all(context, request, ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
 
     def refuse(error: ApiError) -> AlterPartitionReassignmentsResponse:
         return AlterPartitionReassignmentsResponse(
@@ -49,21 +51,22 @@ def alter_reassignments(
     return answer_later(context, _alter(context, request), refuse, "reassignment")
 
 
+@in_steps
 def _refuse_all(
-    request: AlterPartitionReassignmentsRequest, error: ApiError
-) -> AlterPartitionReassignmentsResponse:
+    _: Context, request: AlterPartitionReassignmentsRequest, error: ApiError
+) -> Steps[AlterPartitionReassignmentsResponse]:
     """The same error for the request and for each of its partitions."""
-    return AlterPartitionReassignmentsResponse(
-        error_code=error.code,
-        error_message=error.code.meaning,
-        responses=[
-            Altered(
-                name=topic.name,
-                partitions=[_altered(one.partition_index, error) for one in topic.partitions],
-            )
-            for topic in request.topics
-        ],
+    response = AlterPartitionReassignmentsResponse(
+        error_code=error.code, error_message=error.code.meaning, responses=[]
     )
+    for topic in request.topics:
+        answer = Altered(name=topic.name, partitions=[])
+        response.responses.append(answer)
+        for one in topic.partitions:
+            answer.partitions.append(_altered(one.partition_index, error))
+            yield
+        yield
+    return response
 
 
 async def _alter(
@@ -71,8 +74,9 @@ async def _alter(
 ) -> AlterPartitionReassignmentsResponse:
     results: dict[TopicPartition, ApiError | None] = {}
     wanted: dict[TopicPartition, Replicas | None] = {}
-    for topic in request.topics:
-        for partition in topic.partitions:
+    slices = context.broker.slices()
+    async for topic in slices.each(request.topics):
+        async for partition in slices.each(topic.partitions):
             at = TopicPartition(topic.name, partition.partition_index)
             target = None if partition.replicas is None else tuple(partition.replicas)
             error = _check_factor(context, request, at, target)
@@ -81,20 +85,18 @@ async def _alter(
             else:
                 results[at] = error
     results |= await context.broker.controller.commands.reassign(wanted)
+    responses = []
+    async for topic in slices.each(request.topics):
+        answers: dict[int, Altered.Partition] = {}
+        async for partition in slices.each(topic.partitions):
+            index = partition.partition_index
+            answers[index] = _altered(index, results[TopicPartition(topic.name, index)])
+        responses.append(Altered(name=topic.name, partitions=list(answers.values())))
     return AlterPartitionReassignmentsResponse(
         error_code=ErrorCode.NONE,
         error_message=None,
         allow_replication_factor_change=request.allow_replication_factor_change,
-        responses=[
-            Altered(
-                name=topic.name,
-                partitions=[
-                    _altered(index, results[TopicPartition(topic.name, index)])
-                    for index in dict.fromkeys(one.partition_index for one in topic.partitions)
-                ],
-            )
-            for topic in request.topics
-        ],
+        responses=responses,
     )
 
 
@@ -127,9 +129,10 @@ def _altered(
 
 
 @handles(ListPartitionReassignmentsRequest, versions="0")
+@in_steps
 def list_reassignments(
     context: Context, request: ListPartitionReassignmentsRequest
-) -> ListPartitionReassignmentsResponse:
+) -> Steps[ListPartitionReassignmentsResponse]:
     """List the moves in progress. Raises ApiError CLUSTER_AUTHORIZATION_FAILED."""
     require_on_cluster(context, AclOperation.DESCRIBE)
     controller = context.broker.controller.context
@@ -140,13 +143,15 @@ def list_reassignments(
         )
     named = None
     if request.topics is not None:
-        named = {
-            TopicPartition(topic.name, index)
-            for topic in request.topics
-            for index in topic.partition_indexes
-        }
+        named = set()
+        for asked in request.topics:
+            for index in asked.partition_indexes:
+                named.add(TopicPartition(asked.name, index))
+                yield
+            yield
     topics: dict[str, ListPartitionReassignmentsResponse.Topic] = {}
-    for at, move in controller.reassigning.items():
+    for at, move in list(controller.reassigning.items()):
+        yield
         if named is not None and at not in named:
             continue
         topic = topics.setdefault(at.topic, Listed(name=at.topic, partitions=[]))

@@ -34,12 +34,12 @@ def describe_producers(
     context: Context, request: DescribeProducersRequest
 ) -> Deferred[DescribeProducersResponse]:
     """The producers of each partition."""
-    wanted: dict[str, dict[int, None]] = {}
-    for topic in request.topics:
-        wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
 
     async def work() -> DescribeProducersResponse:
         slices = context.broker.slices()
+        wanted: dict[str, dict[int, None]] = {}
+        async for topic in slices.each(request.topics):
+            wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
         response = DescribeProducersResponse(topics=[])
         for name, indexes in wanted.items():
             refusal = _refusal(context, name)

@@ -35,14 +35,15 @@ if TYPE_CHECKING:
 def describe_transactions(
     context: Context, request: DescribeTransactionsRequest
 ) -> Deferred[DescribeTransactionsResponse]:
-    """Each transactional id with its producer, state and partitions, or its own error.
+    """Each transactional id with its producer, state and partitions, or its own error, once.
 
     Topics that the client may not describe are left out.
     """
 
     async def work() -> DescribeTransactionsResponse:
-        wanted = context.broker.slices().each(request.transactional_ids)
-        states = [_describe(context, each) async for each in wanted]
+        slices = context.broker.slices()
+        wanted = {each: None async for each in slices.each(request.transactional_ids)}
+        states = [_describe(context, each) async for each in slices.each(wanted)]
         response = DescribeTransactionsResponse(transaction_states=states)
         return await encoded_in_slices(context, response)
 

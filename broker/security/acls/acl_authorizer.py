@@ -49,6 +49,10 @@ _ALLOWING = {operation: frozenset({operation, AclOperation.ALL}) for operation i
 }
 """The operations of entries that allow an operation; to deny it, they must name it, or ALL."""
 
+LONGEST_KEPT = 250
+"""Characters of a name: a decision about a longer one is made each time, as no topic has one. A
+stranger may ask about 50,000 names of 32 KB."""
+
 _ANY_NAME = "hardcode"
 """The resource that StandardAuthorizer asks about first when it is asked for any of a type."""
 
@@ -95,6 +99,8 @@ class AclAuthorizer:
         asked = (principal, host, operation, resource_type, name)
         decision = self._decisions.get(asked)
         if decision is None:
+            if len(name) > LONGEST_KEPT:
+                return self._decide(*asked)
             if len(self._decisions) >= self._settings.max_cached_decisions:
                 self._decisions.clear()
             decision = self._decisions[asked] = self._decide(*asked)

@@ -22,7 +22,7 @@ from coordinator.consumer_groups.records import (
 )
 from coordinator.effects import Effects
 from coordinator.patterns import Pattern
-from protocol.errors import ApiError
+from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +82,7 @@ class RegularExpressions:
             if not new:
                 change = PatternChange.RESOLVED if old else change
             elif not patterns[new]:
+                self._check_count(len(patterns) - (patterns[old or ""] == 1))
                 self._compiled(new)
                 is_due = True
             elif new in group.resolved:
@@ -104,6 +105,13 @@ class RegularExpressions:
             watch.is_resolving = True
             effects.jobs.append(self._resolve(group.group_id, may_describe, now_ms))
         return change
+
+    def _check_count(self, count: int) -> None:
+        """Refuse one more than `count` others if those are as many as a group may have."""
+        most = self._parts.settings.pattern_max_count
+        if count >= most:
+            reason = f"the group has {count} others, group.consumer.regex.max.count is {most}"
+            raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, f"{SUBJECT} is refused: {reason}.")
 
     def _compiled(self, text: str) -> Pattern:
         return Pattern(text, self._parts.settings.pattern_max_length, SUBJECT, LONGEST_MATCH)

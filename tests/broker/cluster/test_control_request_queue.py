@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import shutil
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ import pytest
 
 from broker.cluster.control_request_queue import ControlRequestQueue
 from broker.partitions.replicas import Replicas
+from config.topic import TopicConfig
 from protocol.errors import ErrorCode
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from protocol.messages.stop_replica import StopReplicaRequest
@@ -18,7 +20,7 @@ from protocol.messages.update_metadata import UpdateMetadataRequest
 from tests.broker.handlers import one_broker
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.storage.exhaustion import ExhaustedFileSystem
-from tests.storage.produced import TOPIC_ID
+from tests.storage.produced import TOPIC_ID, append, batch, open_directories
 from tests.support.broker_parts.supervised import end, supervision
 
 if TYPE_CHECKING:
@@ -100,6 +102,34 @@ def test_a_request_that_fails_is_told_and_the_next_one_applied(tmp_path: Path) -
         assert answer.error_code == ErrorCode.NONE
 
     run_broker(tmp_path, scenario)
+
+
+def test_what_comes_after_a_deleted_partition_begins_anew_after_a_crash(tmp_path: Path) -> None:
+    """Checkpoints are written once a minute, and told where the deleted log began."""
+
+    async def scenario(broker: OneBroker) -> None:
+        await broker.channels.send(0, leader_and_isr(OLD))
+        deleted = broker.logs.get("flights", 0)
+        assert deleted is not None
+        append(deleted, batch(5))
+        deleted.advance_high_watermark(5)
+        deleted.advance_log_start_offset(4)
+        await asyncio.to_thread(broker.logs.checkpoint_log_starts)
+        await broker.channels.send(0, stop_replica(OLD))
+        await broker.channels.send(0, leader_and_isr(OLD))
+        log = broker.logs.get("flights", 0)
+        assert log is not None
+        append(log, batch(2))
+        shutil.copytree(log.directory.path, tmp_path / "crashed")
+
+    run_broker(tmp_path / "broker", scenario)
+
+    again = open_directories(tmp_path / "crashed")
+    again.load(lambda _: TopicConfig())
+    log = again.get("flights", 0)
+    assert log is not None
+    assert (log.log_start_offset, log.log_end_offset) == (0, 2)
+    again.close()
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])

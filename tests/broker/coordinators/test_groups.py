@@ -10,14 +10,15 @@ from coordinator import records
 from protocol.errors import ErrorCode
 from protocol.messages.consumer_offsets_records import GroupMetadataKey
 from protocol.messages.group_membership import HeartbeatRequest
+from protocol.messages.groups import DeleteGroupsRequest
 from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.offset_commit import OffsetCommitRequest
-from protocol.messages.offset_fetch import OffsetFetchRequest
+from protocol.messages.offset_fetch import OffsetDeleteRequest, OffsetFetchRequest
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.record import iterate_records
 from storage.append.append_source import FROM_COORDINATOR
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
-from tests.broker.coordinators.loading import until_loaded
+from tests.broker.coordinators.loading import until_forgotten, until_loaded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -259,7 +260,8 @@ def test_clean_up_expires_and_deleted_topics_are_forgotten(tmp_path: Path) -> No
         await broker.find_coordinator()
         await commit(broker, 1, "flights")
         await commit(broker, 1, "weather")
-        await broker.groups.forget_topics({"weather"})
+        broker.groups.topics_deleted({"weather"})
+        await until_forgotten()
         assert await committed(broker, "weather") == -1
         await broker.groups.clean_up()
         assert await committed(broker) == 1
@@ -268,3 +270,30 @@ def test_clean_up_expires_and_deleted_topics_are_forgotten(tmp_path: Path) -> No
         assert await committed(broker) == -1
 
     run_group_broker(tmp_path, scenario, offsets_retention_minutes=1)
+
+
+def test_what_followers_do_not_take_in_time_is_refused_with_errors_that_clients_retry(
+    tmp_path: Path,
+) -> None:
+    """Consumers read positions again after two errors only: Java's 2.8, aiokafka."""
+    topic = OffsetFetchRequest.Topic(name="flights", partition_indexes=[0])
+    deleted = OffsetDeleteRequest.Topic.Partition(partition_index=0)
+    topics = [OffsetDeleteRequest.Topic(name="flights", partitions=[deleted])]
+
+    async def scenario(broker: GroupBroker) -> None:
+        for name in ("flights", "weather"):
+            await broker.create_topic(name)
+        await broker.find_coordinator()
+        assert await commit(broker, 1, "weather") == ErrorCode.NONE
+        replication(broker, [0, 1], [0, 1], leader=0)
+        assert await commit(broker, 2) == ErrorCode.REQUEST_TIMED_OUT
+
+        read = await broker.ask(OffsetFetchRequest(group_id=GROUP, topics=[topic]), 7)
+        forgotten = await broker.ask(OffsetDeleteRequest(group_id=GROUP, topics=topics), 0)
+        gone = await broker.ask(DeleteGroupsRequest(groups_names=[GROUP]), 2)
+
+        assert read.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert forgotten.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert gone.results[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    run_group_broker(tmp_path, scenario, offsets_commit_timeout_ms=20)

@@ -52,6 +52,8 @@ class JudgedLog:
     direct: dict[int, Record] = field(default_factory=dict)
     undecided: dict[int, list[tuple[Waited, int]]] = field(default_factory=dict)
     """Records of open transactions with the time that they state, by producer id."""
+    opened: dict[int, int] = field(default_factory=dict)
+    """Offset of the first batch that waits or cancels in an open transaction, by producer id."""
     cancelling: dict[int, list[int]] = field(default_factory=dict)
     """Offsets that open transactions cancel."""
 
@@ -84,6 +86,7 @@ def _end(found: JudgedLog, batch: memoryview) -> None:
         if marker.type is ControlType.COMMIT:
             one.stated_ms = _stated(time, header.max_timestamp)
             one.ready_at = header.base_offset
+    found.opened.pop(header.producer_id, None)
     offsets = found.cancelling.pop(header.producer_id, ())
     if marker.type is ControlType.COMMIT:
         _cancel(found, offsets)
@@ -97,6 +100,8 @@ def _cancel(found: JudgedLog, offsets: Iterable[int]) -> None:
 
 def _wait(found: JudgedLog, batch: memoryview) -> None:
     header, waiting = parse_header(batch), parse_waiting(batch)
+    if header.is_transactional:
+        found.opened.setdefault(header.producer_id, header.base_offset)
     if waiting.type == CANCELLED:
         if header.is_transactional:
             found.cancelling.setdefault(header.producer_id, []).extend(waiting.numbers)

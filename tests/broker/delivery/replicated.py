@@ -7,6 +7,7 @@ killed is said by the test; delivery is the broker's own.
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 from broker.delivery.dead_letter_relay import DeadLetterPorts
@@ -30,11 +31,13 @@ from tests.broker.replica_fetchers.harness import surroundings
 from tests.simulation.machine.disk import SimulatedDisk
 from tests.storage.produced import NOW_MS, TOPIC_ID
 from tests.support.broker_parts.slices import one_step_at_a_time
+from tests.support.loop_watch import as_another_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
     from random import Random
 
+    from broker.delivery.dead_letter_relay import Sender
     from protocol.errors import ErrorCode
     from storage.append.append_info import AppendInfo
     from storage.log.log import Log
@@ -89,7 +92,7 @@ class Replica:
         self.clock = SkewedClock()
         self.disk = SimulatedDisk(lambda: NOW_MS)
         self.log: Log = create_log(self._place(), config, LogSettings(), NOW_MS)
-        self.dead_letters = NoDeadLetters()
+        self.dead_letters: Sender = NoDeadLetters()
         self.failures: list[BaseException] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -98,21 +101,21 @@ class Replica:
         timers = Timers(asyncio.get_running_loop())
         loop = BackgroundLoop(self.clock, timers, self._spawn, one_step_at_a_time, self._note)
         ports = DeadLetterPorts(self.dead_letters, self._obtain_producer_id)
-        parts = DeliveryParts(loop, AtOnce(), ports, LIMITS)  # type: ignore[arg-type]
+        parts = DeliveryParts(loop, AtOnce(), Executor(), ports, LIMITS)  # type: ignore[arg-type]
         self.deliveries = Deliveries(parts)
         services = surroundings(self.number, timers, self.clock)
         self.partition = Partition(self.log, services)
 
-    def lead(self, epoch: int) -> None:
-        """Become the only replica in sync."""
+    def lead(self, epoch: int, *others: int) -> None:
+        """Become the only replica in sync, or one beside others, which do nothing by themselves."""
         state = LeaderAndIsrPartitionState(
             partition_index=0,
             controller_epoch=1,
             leader=self.number,
             leader_epoch=epoch,
-            isr=[self.number],
+            isr=[self.number, *others],
             partition_epoch=epoch,
-            replicas=[self.number],
+            replicas=[self.number, *others],
         )
         assert self.partition.assume(state)
         self.deliveries.partition_changed(self.partition, True)
@@ -124,16 +127,22 @@ class Replica:
         """Another leads from now on."""
         self.deliveries.partition_changed(self.partition, False)
 
-    def die(self, recovery_point: int, random: Random | None = None) -> None:
-        """End the process, or cut the power if chance is given, and load the log again."""
+    def die(
+        self, recovery_point: int, random: Random | None = None, log_start_offset: int = 0
+    ) -> None:
+        """End the process, or cut the power if chance is given, and load the log again.
+
+        The offsets are those of the last checkpoints.
+        """
         for task in self._tasks:
             task.cancel()
         if random is None:
             self.disk.end_life()
         else:
             self.disk.lose_power(random)
-        hints = LoadHints(was_clean=False, recovery_point=recovery_point)
-        self.log, _ = load_log(self._place(), self.config, LogSettings(), hints)
+        hints = LoadHints(False, recovery_point, log_start_offset)
+        with as_another_process():
+            self.log, _ = load_log(self._place(), self.config, LogSettings(), hints)
         self.begin_life()
 
     def append(self, batch: memoryview) -> AppendInfo:

@@ -10,6 +10,7 @@ import pytest
 
 from broker.delivery.due_batch import DueBatch
 from broker.delivery.open_transactions import DecidedBatch, OpenTransactions
+from broker.delivery.partition_delivery import PACE_MS
 from broker.runtime.timers import Timers
 from config.key import LONG_MAX
 from protocol.delays.waiting_batch import build_waiting
@@ -149,6 +150,52 @@ def test_a_transaction_of_more_records_than_memory_has_room_for_is_delivered_who
     run_in_virtual_time(scenario())
 
 
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_retention_keeps_what_waited_until_its_end_is_committed(*, is_cancelled: bool) -> None:
+    """Until then it may be cut off, and what waited waits again."""
+
+    async def scenario() -> None:
+        leader = Replica(1, DELAYING)
+        leader.begin_life()
+        leader.lead(0, 2)
+        log = leader.log
+        first = append(leader, waiting(b"letter"))
+        log.advance_high_watermark(log.log_end_offset)
+        await passed(1)
+        if is_cancelled:
+            append(leader, cancelling(first))
+        await passed(2 * DELAY_MS)
+        assert len(judge(log).delivered) == (not is_cancelled)
+
+        assert log.delays.needed_from() == first
+        append(leader, NewRecord(NOW_MS, None, b"at once"))
+        assert log.delays.needed_from() == first
+        log.advance_high_watermark(log.log_end_offset)
+        assert log.delays.needed_from() == log.log_end_offset
+
+    run_in_virtual_time(scenario())
+
+
+def test_retention_goes_on_where_the_end_of_the_log_is_never_committed() -> None:
+    async def scenario() -> None:
+        leader = Replica(1, DELAYING)
+        leader.begin_life()
+        leader.lead(0, 2)
+        log = leader.log
+        append(leader, waiting(b"letter"))
+        await passed(2 * DELAY_MS)
+        needed, ends = [], []
+        for _ in range(3):
+            ends.append(log.log_end_offset)
+            needed.append(log.delays.needed_from())
+            log.advance_high_watermark(log.log_end_offset)
+            append(leader, NewRecord(NOW_MS, None, b"at once"))
+
+        assert needed[-1] == ends[-2]
+
+    run_in_virtual_time(scenario())
+
+
 def test_retention_keeps_a_transaction_while_its_commit_is_being_read() -> None:
     async def scenario() -> None:
         leader = await leading()
@@ -271,5 +318,27 @@ def test_records_that_were_deleted_while_they_waited_are_passed_by_a_few_at_a_ti
         await passed(2 * DELAY_MS)
         assert judge(leader.log).delivered_sources == [left]
         assert len(followed.queue) == 0
+
+    run_in_virtual_time(scenario())
+
+
+def test_records_that_are_due_one_after_the_other_share_batches() -> None:
+    """One every two milliseconds: a batch for each would cost twice as much and more."""
+
+    async def scenario() -> None:
+        leader = await leading()
+        due = [leader.clock.now_ms() + DELAY_MS + 2 * number for number in range(100)]
+        for moment in due:
+            append(leader, NewRecord(NOW_MS, None, b"", (("deliver-at", b"%d" % moment),)))
+        first_delivered = leader.log.log_end_offset
+        await passed(due[-1] + PACE_MS + 1 - leader.clock.now_ms())
+
+        found = judge(leader.log)
+        check_order(found)
+        check_complete(found)
+        log = leader.log
+        batches = len(list(log.read_batches(first_delivered, log.log_end_offset)))
+        took_ms = due[-1] - due[0]
+        assert took_ms / PACE_MS / 2 <= batches <= took_ms / PACE_MS + 2
 
     run_in_virtual_time(scenario())

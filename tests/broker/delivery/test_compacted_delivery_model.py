@@ -30,9 +30,10 @@ from tests.broker.delivery.test_delivery_model import DELAYS, LONGEST_MS, Scenar
 from tests.storage.compaction.compacting import LIMITS, SEED
 from tests.storage.produced import NOW_MS
 from tests.support.broker_parts.virtual_time import run_in_virtual_time
+from tests.support.loop_watch import as_another_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
     from storage.log.log import Log
 
@@ -103,7 +104,8 @@ class CompactedScenario(Scenario):
         target = LogUnderCleaning(log)
         filesystem = log.directory.disk.filesystem
         before = sum(segment.size for segment in log.segments)
-        for report in log_rewrite.clean(job, filesystem, lambda _count: None):
+        reports = log_rewrite.clean(job, filesystem, lambda _count: None)
+        for report in reports_of_another_process(reports):
             if isinstance(report, CleanedGroup):
                 removals = target.swap_in(report)
                 assert removals is not None
@@ -161,6 +163,16 @@ class CompactedScenario(Scenario):
         """Only that they can be cancelled: what is there is held against the witness."""
         for index in range(len(records)):
             self.sent[first_offset + index] = b""
+
+
+def reports_of_another_process(reports: Iterator[Any]) -> Iterator[Any]:
+    """As the cleaner's process makes them."""
+    while True:
+        with as_another_process():
+            report = next(reports, None)
+        if report is None:
+            return
+        yield report
 
 
 def headers(log: Log) -> list[Any]:

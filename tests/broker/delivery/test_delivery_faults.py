@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker.delivery.partition_delivery import PACE_MS
 from broker.runtime.timers import Timers
 from protocol.errors import ApiError
 from protocol.records.builder import NewRecord, build_batch
@@ -240,3 +242,85 @@ def judge_nothing(replica: Replica) -> bool:
     """No task of delivery is left, and nobody was surprised."""
     running = [task for task in asyncio.all_tasks() if "deliver" in task.get_name()]
     return running == [] and replica.failures == []
+
+
+def test_retention_leaves_what_tells_when_records_are_due_that_wait() -> None:
+    """The clock was ahead, and is set right: what is sent waits for what was delivered.
+
+    It comes in several batches, and the leader dies after the first of them.
+    """
+
+    async def scenario() -> None:
+        replica = Replica(1, replace(DELAYING, retention_ms=1))
+        replica.begin_life()
+        replica.lead(0)
+        replica.clock.skew_ms = 10 * ALL_DUE_MS
+        replica.append(one_by_one(b"ahead", 1))
+        await passed(2)
+        (ahead,) = judge(replica.log).delivered
+        replica.clock.skew_ms = 0
+        while len(replica.log.segments) < 2:
+            replica.append(memoryview(build_batch([NewRecord(NOW_MS, None, bytes(500))])))
+        count = 3 * LIMITS.batch_records
+        replica.append(one_by_one(b"behind", count))
+        await passed(ahead.record.timestamp - replica.clock.now_ms())
+        await some_more_delivered(replica, 1)
+        assert len(judge(replica.log).delivered) < 1 + count
+
+        replica.log.delete_expired(NOW_MS + 10**9)
+        replica.die(0)
+        replica.lead(1)
+        await passed(20 * ALL_DUE_MS)
+
+        sources = judge(replica.log).delivered_sources
+        assert len(sources) == len(set(sources)) == 1 + count
+
+    run_in_virtual_time(scenario())
+
+
+def test_a_leader_forgets_a_delivery_with_the_log() -> None:
+    """What comes then is due by what the log says, as it is to the next leader."""
+
+    async def scenario() -> None:
+        replica = Replica(1, DELAYING)
+        replica.begin_life()
+        replica.lead(0)
+        replica.clock.skew_ms = 10 * ALL_DUE_MS
+        replica.append(one_by_one(b"ahead", 1))
+        await passed(2)
+        replica.clock.skew_ms = 0
+        assert len(judge(replica.log).delivered) == 1
+        replica.log.advance_log_start_offset(replica.log.log_end_offset)
+
+        count = 3 * LIMITS.batch_records
+        replica.append(one_by_one(b"behind", count))
+        await some_more_delivered(replica, 0)
+        assert len(judge(replica.log).delivered) < count
+        replica.die(0, log_start_offset=replica.log.log_start_offset)
+        replica.lead(1)
+        await passed(20 * ALL_DUE_MS)
+
+        sources = judge(replica.log).delivered_sources
+        assert len(sources) == len(set(sources)) == count
+
+    run_in_virtual_time(scenario())
+
+
+async def some_more_delivered(replica: Replica, count: int) -> None:
+    """Return once there are more than so many, some milliseconds from now, and no turn later."""
+    for _ in range(2 * PACE_MS):
+        for _ in range(100):
+            if len(judge(replica.log).delivered) > count:
+                return
+            await asyncio.sleep(0)  # noqa: TID251 - a turn of the loop
+        await passed(1)
+    raise AssertionError("nothing more is delivered")
+
+
+def one_by_one(value: bytes, count: int) -> memoryview:
+    """Records that are due as soon as they may be."""
+    headers = (("deliver-after", b"1"),)
+    records = [
+        NewRecord(NOW_MS, None, b"%s-%d" % (value, index), headers) for index in range(count)
+    ]
+    return memoryview(build_batch(records))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,8 +33,12 @@ class DeadLetterLog:
     arrived: list[Position] = field(default_factory=list)
     _next: dict[int, int] = field(default_factory=dict)
     _last: dict[int, tuple[int, int]] = field(default_factory=dict)
+    most: int = MOST_RECORDS
+    """Larger batches are refused."""
 
     def take(self, relay: Relay, batch: list[Position]) -> ErrorCode:
+        if len(batch) > self.most:
+            return ErrorCode.MESSAGE_TOO_LARGE
         expected = self._next.get(relay.producer_id, 0)
         if self._last.get(relay.producer_id) == (relay.sequence, len(batch)):
             return ErrorCode.NONE  # the duplicate of the last one
@@ -58,6 +63,8 @@ class Leader:
         plan = planned(self.log[-1] if self.log else None)
         for position in self.source:
             plan.add(position)
+            for _ in plan.spill() if plan.is_full else ():
+                pass
         return plan
 
     def step(self, plan: RelayPlan) -> Step:
@@ -66,7 +73,7 @@ class Leader:
             self.producer_ids[0] += 1
             plan.obtained(self.producer_ids[0])
         elif step is Step.NOTE:
-            relay = plan.to_note()
+            relay = plan.to_note(MOST_RECORDS)
             self.log.append(relay)
             plan.noted_in_log(relay)
         elif step is Step.SEND:
@@ -118,7 +125,7 @@ def test_an_answer_that_does_not_help_leaves_everything_as_it_was() -> None:
     plan = Leader(positions(1), [], DeadLetterLog()).begin()
     assert plan.next() is Step.OBTAIN
     plan.obtained(1)
-    plan.noted_in_log(plan.to_note())
+    plan.noted_in_log(plan.to_note(MOST_RECORDS))
 
     assert not plan.answered(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
@@ -126,14 +133,54 @@ def test_an_answer_that_does_not_help_leaves_everything_as_it_was() -> None:
     assert plan.least_offset == 0
 
 
+@pytest.mark.parametrize("is_led_by_another", [True, False])
+def test_a_batch_that_is_too_large_is_halved_until_it_is_taken(*, is_led_by_another: bool) -> None:
+    """What is noted of a smaller one is committed before it is sent."""
+    count, most = 2 * MOST_RECORDS, 7
+    leader = Leader(positions(count), [], DeadLetterLog(most=most))
+    plan, chance = leader.begin(), Random(7)
+    while (step := leader.step(plan)) is not Step.REST:
+        if is_led_by_another and step is Step.NOTE and chance.random() < 0.5:
+            plan = leader.begin()
+
+    assert leader.dead_letters.arrived == positions(count)
+    assert len(leader.log) < 5 * count
+
+
+def test_one_that_is_too_large_by_itself_waits() -> None:
+    plan = Leader(positions(1), [], DeadLetterLog()).begin()
+    assert plan.next() is Step.OBTAIN
+    plan.obtained(1)
+    plan.noted_in_log(plan.to_note(MOST_RECORDS))
+
+    assert not plan.answered(ErrorCode.MESSAGE_TOO_LARGE)
+
+    assert plan.next() is Step.SEND
+
+
 def test_what_the_log_has_let_go_of_is_not_waited_for() -> None:
     plan = planned(Relay(7, 0, 4, NOTHING, Position(9, 9)))
 
-    assert plan.next() is Step.NOTE
-    relay = plan.to_note()
-    assert relay == Relay(7, 0, 4, Position(9, 9), Position(9, 9))
-    plan.noted_in_log(relay)
     assert plan.next() is Step.REST
+    plan.add(Position(10, 10))
+    assert plan.next() is Step.OBTAIN
+    plan.obtained(8)
+
+    assert plan.next() is Step.NOTE
+    assert plan.to_note(1) == Relay(8, 0, 0, Position(9, 9), Position(10, 10))
+
+
+def test_what_follows_on_what_the_log_has_let_go_of_is_no_duplicate_of_it() -> None:
+    """It had arrived, which is not noted: its leader died, and records were deleted, say."""
+    source = positions(4)
+    dead_letters = DeadLetterLog(source[:2], {7: 6}, {7: (4, 2)})
+    leader = Leader(source[2:], [Relay(7, 0, 4, NOTHING, source[1])], dead_letters)
+    plan = leader.begin()
+
+    while leader.step(plan) is not Step.REST:
+        pass
+
+    assert dead_letters.arrived == source
 
 
 @given(st.integers(0, 3 * MOST_RECORDS), st.integers(0, 2**32))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.delivery.waiting_list import FIRST, PAGE_ENTRIES, PageLimits, WaitingList
+from broker.runtime.slices import Slices, Turns
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.control import ControlType
 from tests.broker.delivery.judged_log import check_complete, judge
@@ -105,6 +106,29 @@ def test_records_are_listed_as_they_will_be_delivered(most: int, count: int) -> 
     run_in_virtual_time(scenario())
 
 
+class Slowly(Slices):
+    """Gives way for so long that all that waits is due."""
+
+    async def give_way(self) -> None:
+        await passed(2 * DELAY_MS)
+
+
+def test_what_was_cancelled_is_not_listed_when_its_time_comes_meanwhile() -> None:
+    async def scenario() -> None:
+        leader = await leading()
+        offset = append(leader, waiting(b"0"))
+        append(leader, cancelling(offset))
+        await passed(1)
+        delivery = leader.deliveries.of(leader.partition)
+        assert delivery is not None
+
+        page = await WaitingList(delivery, Slowly(Turns(lambda: 0.0))).page(FIRST, PLENTY)
+
+        assert page.records == []
+
+    run_in_virtual_time(scenario())
+
+
 def test_a_page_ends_with_the_record_that_reaches_its_bytes() -> None:
     async def scenario() -> None:
         leader = await leading()
@@ -158,5 +182,33 @@ def test_a_list_ends_with_the_leadership() -> None:
         with pytest.raises(ApiError) as refused:
             await waits.page(FIRST, PLENTY)
         assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    run_in_virtual_time(scenario())
+
+
+def test_a_search_that_meets_a_damaged_index_has_it_made_anew() -> None:
+    async def scenario() -> None:
+        leader = await leading()
+        named = ("message-id", b"7")
+        record = waiting(b"v")
+        record = record._replace(headers=(*record.headers, named))
+        offset = append(leader, record)
+        for _ in range(3):
+            append(leader, waiting(b"another"))
+        await passed(1)
+        segment = leader.log.segments.active
+        segment.write_index_entries()
+        assert segment.delays is not None
+        leader.disk.open(segment.delays.path).truncate(30)
+
+        with pytest.raises(ApiError):
+            await list_of(leader).search(FIRST, PLENTY, b"7")
+        await passed(DELAY_MS // 2)
+
+        page = await list_of(leader).search(FIRST, PLENTY, b"7")
+        assert [one.record.offset for one in page.records] == [offset]
+        await passed(2 * DELAY_MS)
+        check_complete(judge(leader.log))
+        assert leader.failures == []
 
     run_in_virtual_time(scenario())

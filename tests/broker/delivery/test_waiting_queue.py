@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 import errno
 import heapq
+import itertools
 import os
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.delivery.sorted_run import PAGE_ENTRIES, SORTED_AT_ONCE, sorted_pieces
 from broker.delivery.waiting_queue import KEPT_SHARE, RunPlace, Waiting, WaitingQueue
-from storage.filesystem import LocalFileSystem
+from storage.filesystem import LocalFile, LocalFileSystem
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.filesystem import LocalFile
+    from protocol.wire import Buffer
 
 MOST_IN_HEAP = 4096
 COUNT = 5 * MOST_IN_HEAP
@@ -28,10 +30,10 @@ class FullFileSystem(LocalFileSystem):
 
     has_room = False
 
-    def replace(self, path: str, data: bytes, *, sync: bool) -> None:
-        if not self.has_room:
+    def open(self, path: str, *, create: bool = False) -> LocalFile:
+        if create and not self.has_room:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        super().replace(path, data, sync=sync)
+        return super().open(path, create=create)
 
 
 class FailingFileSystem(LocalFileSystem):
@@ -50,6 +52,13 @@ def queue_in(directory: Path, filesystem: LocalFileSystem | None = None) -> Wait
     return WaitingQueue(place, Waiting, MOST_IN_HEAP)
 
 
+def push(queue: WaitingQueue[Waiting], entry: Waiting) -> None:
+    queue.push(entry)
+    if queue.is_full:
+        for _ in queue.spill():
+            pass
+
+
 def drawn(count: int) -> list[Waiting]:
     random = Random(3)
     return [Waiting(random.randrange(10_000), number) for number in range(count)]
@@ -63,11 +72,26 @@ def drained(queue: WaitingQueue[Waiting]) -> list[Waiting]:
     return taken
 
 
+def test_the_least_offset_is_that_of_what_waits_and_costs_no_search(tmp_path: Path) -> None:
+    """One entry waits on while ten thousand come and go: they are not remembered."""
+    random = Random(5)
+    queue = queue_in(tmp_path)
+    queue.push(Waiting(10**9, 7))
+    waiting = {7}
+    for offset in range(8, 10_008):
+        queue.push(Waiting(random.randrange(10_000), offset))
+        waiting.add(offset)
+        if offset % 2 or len(waiting) > 20:
+            waiting.remove(queue.pop().offset)
+            assert queue.least_offset() == min(waiting)
+        assert len(queue._offsets) <= 2 * len(queue._heap) + PAGE_ENTRIES + 1
+
+
 def test_entries_come_in_order_though_most_are_in_files(tmp_path: Path) -> None:
     queue = queue_in(tmp_path)
     entries = drawn(COUNT)
     for entry in entries:
-        queue.push(entry)
+        push(queue, entry)
 
     assert len(queue) == COUNT
     assert len(queue._heap) <= MOST_IN_HEAP
@@ -83,7 +107,7 @@ def test_entries_may_be_added_between_those_that_are_taken(tmp_path: Path) -> No
     held: list[Waiting] = []  # a heap, as the standard library has it
     for number in range(3 * MOST_IN_HEAP):
         entry = Waiting(random.randrange(number, number + 50_000), number)
-        queue.push(entry)
+        push(queue, entry)
         heapq.heappush(held, entry)
         if number % 3 == 0:
             assert queue.pop() == heapq.heappop(held)
@@ -93,7 +117,7 @@ def test_entries_may_be_added_between_those_that_are_taken(tmp_path: Path) -> No
 def test_close_removes_the_files(tmp_path: Path) -> None:
     queue = queue_in(tmp_path)
     for entry in drawn(COUNT):
-        queue.push(entry)
+        push(queue, entry)
 
     queue.close()
 
@@ -106,8 +130,8 @@ def test_one_that_ends_late_leaves_the_files_of_the_next_alone(tmp_path: Path) -
     old, new = queue_in(tmp_path), queue_in(tmp_path)
     entries = drawn(COUNT)
     for entry in entries:
-        old.push(Waiting(entry.due_ms + 1, entry.offset))
-        new.push(entry)
+        push(old, Waiting(entry.due_ms + 1, entry.offset))
+        push(new, entry)
 
     old.close()
 
@@ -121,7 +145,7 @@ def test_without_room_for_files_all_is_kept_in_memory(
     queue = queue_in(tmp_path, FullFileSystem())
     entries = drawn(COUNT)
     for entry in entries:
-        queue.push(entry)
+        push(queue, entry)
 
     assert drained(queue) == sorted(entries)
     assert "cannot be written" in caplog.text
@@ -130,7 +154,7 @@ def test_without_room_for_files_all_is_kept_in_memory(
 def test_runs_are_cut_so_that_the_heap_keeps_what_is_due_first(tmp_path: Path) -> None:
     queue = queue_in(tmp_path)
     for entry in drawn(MOST_IN_HEAP + 1):
-        queue.push(entry)
+        push(queue, entry)
 
     assert len(queue._heap) == MOST_IN_HEAP // KEPT_SHARE
 
@@ -140,7 +164,7 @@ def test_a_run_that_cannot_be_read_now_loses_nothing(tmp_path: Path) -> None:
     queue = queue_in(tmp_path, filesystem)
     entries = drawn(COUNT)
     for entry in entries:
-        queue.push(entry)
+        push(queue, entry)
     taken = []
     filesystem.is_failing = True
     with contextlib.suppress(OSError):
@@ -158,9 +182,114 @@ def test_memory_is_bounded_again_once_there_is_room_for_files(tmp_path: Path) ->
     filesystem = FullFileSystem()
     queue = queue_in(tmp_path, filesystem)
     for entry in drawn(MOST_IN_HEAP + 1):
-        queue.push(entry)
+        push(queue, entry)
     filesystem.has_room = True
     for entry in drawn(COUNT):
-        queue.push(entry)
+        push(queue, entry)
 
     assert len(queue._heap) <= MOST_IN_HEAP
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, SORTED_AT_ONCE, 5 * SORTED_AT_ONCE + 7])
+@pytest.mark.parametrize("kind", ["random", "ascending", "descending", "one is ahead"])
+def test_entries_are_sorted_in_pieces_of_which_none_takes_long(count: int, kind: str) -> None:
+    entries = sorted(drawn(count))
+    if kind == "random":
+        Random(1).shuffle(entries)
+    elif kind == "descending":
+        entries.reverse()
+    elif kind == "one is ahead":
+        entries = entries[count // 2 :] + entries[: count // 2]
+
+    pieces = list(sorted_pieces(list(entries)))
+
+    assert [entry for piece in pieces for entry in piece] == sorted(entries)
+    assert max(map(len, pieces), default=0) <= SORTED_AT_ONCE
+
+
+class WritingFileSystem(LocalFileSystem):
+    """Notes how much is written at once."""
+
+    def __init__(self) -> None:
+        self.written: list[int] = []
+
+    def open(self, path: str, *, create: bool = False) -> LocalFile:
+        file = super().open(path, create=create)
+        if not create:
+            return file
+        noted = NotedFile(os.dup(file.fileno()))
+        noted.written = self.written
+        return noted
+
+
+class NotedFile(LocalFile):
+    __slots__ = ("written",)
+    written: list[int]
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        self.written.append(len(data))
+        super().write_at(position, data)
+
+
+def full_queue(directory: Path, filesystem: LocalFileSystem) -> WaitingQueue[Waiting]:
+    """One entry more than may be in memory."""
+    most = 16_384
+    place = RunPlace(filesystem, str(directory), "delivery")
+    queue = WaitingQueue(place, Waiting, most)
+    for entry in drawn(most + 1):
+        queue.push(entry)
+    assert queue.is_full
+    return queue
+
+
+def test_a_step_of_spilling_sorts_writes_and_frees_no_more_than_it_may(tmp_path: Path) -> None:
+    filesystem = WritingFileSystem()
+    queue = full_queue(tmp_path, filesystem)
+    count = len(queue)
+
+    steps, sizes = 0, [len(queue._heap)]
+    for _ in queue.spill():
+        steps += 1
+        sizes.append(len(queue._heap))
+
+    assert max(filesystem.written) <= 16 * SORTED_AT_ONCE
+    assert sum(filesystem.written) == 16 * (count - len(queue._heap))
+    # Once to sort chunks, once at least to merge them, once to let go of what is in the file.
+    assert steps >= 3 * (count // SORTED_AT_ONCE)
+    assert len(set(sizes)) == 2, "until the end all is where it was"
+    assert not queue.is_full
+
+
+@pytest.mark.parametrize("per_step", [1, 300, 900, 16_000])
+def test_what_is_taken_while_entries_are_spilled_does_not_come_again(
+    tmp_path: Path, per_step: int
+) -> None:
+    queue = full_queue(tmp_path, LocalFileSystem())
+    entries = sorted(queue._heap)
+    taken: list[Waiting] = []
+    for _ in queue.spill():
+        taken += [queue.pop() for _ in range(min(per_step, len(queue)))]
+        assert len(queue) == len(entries) - len(taken)
+        assert queue.peek() == (entries[len(taken)] if len(taken) < len(entries) else None)
+
+    assert taken + drained(queue) == entries
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("steps", [1, 5, 15, 40])
+@pytest.mark.parametrize("is_given_up", [True, False])
+def test_a_queue_that_is_closed_while_it_spills_leaves_no_file(
+    tmp_path: Path, steps: int, *, is_given_up: bool
+) -> None:
+    queue = full_queue(tmp_path, LocalFileSystem())
+    spilling = queue.spill()
+    for _ in itertools.islice(spilling, steps):
+        pass
+    queue.close()
+    if is_given_up:
+        spilling.close()  # type: ignore[attr-defined]
+    else:
+        assert len(list(spilling)) < 20
+
+    assert queue.peek() is None
+    assert not list(tmp_path.iterdir())

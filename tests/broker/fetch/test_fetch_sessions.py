@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
 
-from broker.fetch.fetch_sessions import LAST_EPOCH, FetchSessions, Opened
+from broker.fetch.fetch_sessions import (
+    LAST_EPOCH,
+    LONGEST_NAME,
+    FetchSessions,
+    Opened,
+    SessionLimits,
+)
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
 
 NAMED = 12
 BY_ID = 13
 TOPIC_ID = UUID(int=77)
+PLENTY = 10_000
 
 
 def sessions(slots: int = 2, eviction_ms: int = 1000) -> FetchSessions:
     numbers = count(1)
-    return FetchSessions(slots, eviction_ms, lambda: next(numbers))
+    return FetchSessions(SessionLimits(slots, PLENTY, eviction_ms), lambda: next(numbers))
 
 
 def request(session_id: int, epoch: int, **topics: list[int]) -> FetchRequest:
@@ -122,6 +133,16 @@ def test_partition_listed_twice_is_served_once() -> None:
     assert keys(sessions().open(request(0, -1, a=[0, 0]), NAMED, 0)) == [("a", 0)]
 
 
+def test_no_more_is_kept_of_a_name_than_tells_that_there_is_no_such_topic() -> None:
+    cache, long = sessions(), "x" * 32_000
+    opened = cache.open(request(0, 0, a=[0], **{long: [0]}), NAMED, 0)
+    assert keys(opened) == [("a", 0), (long[:LONGEST_NAME], 0)]
+    forgetting = request(opened.session_id, 1)
+    gone = FetchRequest.ForgottenTopicsData(topic=long, partitions=[0])
+    forgetting.forgotten_topics_data = [gone]
+    assert keys(cache.open(forgetting, NAMED, 0)) == [("a", 0)]
+
+
 def test_epoch_zero_with_an_old_session_closes_it() -> None:
     cache = sessions(slots=1)
     cache.open(request(0, 0, a=[0]), NAMED, 0)
@@ -146,3 +167,64 @@ def test_an_answer_knows_whether_its_session_has_gone_on_since() -> None:
     before = second.is_superseded
     third = cache.open(request(1, 2), NAMED, 0)
     assert (before, second.is_superseded, third.is_superseded) == (False, True, False)
+
+
+def steps_of(steps: Generator[None, None, Opened]) -> tuple[int, Opened]:
+    """How many there are, and what they bring."""
+    count = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            opened: Opened = end.value
+            return count, opened
+        count += 1
+
+
+def test_long_request_opens_changes_and_ends_a_session_in_steps() -> None:
+    closing: list[Iterator[None]] = []
+    numbers = count(1)
+    cache = FetchSessions(SessionLimits(2, PLENTY, 1000), lambda: next(numbers), closing.append)
+    many = list(range(5000))
+
+    steps, first = steps_of(cache.open_in_steps(request(0, 0, a=many), NAMED, 0))
+    assert steps >= 50
+    assert first.session is not None
+    assert [one.index for one in first.partitions] == many
+
+    steps, second = steps_of(cache.open_in_steps(request(1, 1, a=[*many[10:], 7777]), NAMED, 0))
+    assert steps >= 100
+    assert [one.index for one in second.partitions] == [*many[:10], *many[10:], 7777]
+    assert second.session is first.session
+
+    with pytest.raises(ApiError) as refused:
+        steps_of(cache.open_in_steps(request(1, 1, a=many), NAMED, 0))
+    assert refused.value.code is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+    steps_of(cache.open_in_steps(request(1, -1, a=[0]), NAMED, 0))
+    assert first.session.is_closed
+    assert len(list(closing[0])) >= 100
+
+
+def test_session_that_is_evicted_while_it_changes_is_unknown() -> None:
+    cache = sessions(slots=1)
+    many = list(range(1000))
+    cache.open(request(0, 0, a=[0]), NAMED, 0)
+    steps = cache.open_in_steps(request(1, 1, a=many), NAMED, 0)
+    next(steps)
+    cache.open(request(0, 0, b=[0]), NAMED, 5000)
+    with pytest.raises(ApiError) as refused:
+        steps_of(steps)
+    assert refused.value.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_of_two_requests_that_go_on_with_a_session_the_later_one_does() -> None:
+    cache = sessions()
+    many = list(range(1000))
+    cache.open(request(0, 0, a=[0]), NAMED, 0)
+    steps = cache.open_in_steps(request(1, 1, a=many), NAMED, 0)
+    next(steps)
+    assert cache.open(request(1, 2), NAMED, 0).is_incremental
+    with pytest.raises(ApiError) as refused:
+        steps_of(steps)
+    assert refused.value.code is ErrorCode.INVALID_FETCH_SESSION_EPOCH

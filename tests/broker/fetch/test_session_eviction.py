@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from broker.fetch.fetch_sessions import FetchSessions
+from broker.fetch.fetch_sessions import FetchSessions, SessionLimits
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest
 
@@ -19,9 +19,10 @@ LATER_MS = EVICTION_MS + 1
 class Cache:
     """Sessions with ids 1, 2 and so on, and what is asked of them."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, partitions: int = 10_000) -> None:
         numbers = count(1)
-        self.sessions = FetchSessions(slots, EVICTION_MS, lambda: next(numbers))
+        limits = SessionLimits(slots, partitions, EVICTION_MS)
+        self.sessions = FetchSessions(limits, lambda: next(numbers))
         self._epochs: dict[int, int] = {}
 
     def open(self, size: int, now_ms: int = 0, *, follower: int = -1) -> int:
@@ -181,3 +182,51 @@ def test_what_was_closed_leaves_room_and_is_not_evicted_a_second_time() -> None:
 def test_without_slots_nobody_gets_a_session() -> None:
     cache = Cache(slots=0)
     assert cache.open(size=1, follower=2) == 0
+
+
+def test_partitions_of_all_sessions_together_are_bounded() -> None:
+    cache = Cache(slots=10, partitions=10)
+    first, second = cache.open(6), cache.open(4)
+    assert (first, second) == (1, 2)
+
+    assert cache.open(1) == 0
+    cache.use(second, 0, forgotten=1)
+    assert cache.open(1) == 3
+    assert cache.open(0) == 4
+    assert cache.sessions.evicted_count == 0
+
+
+def test_a_session_that_grows_too_large_is_closed() -> None:
+    cache = Cache(slots=10, partitions=10)
+    first, second = cache.open(6), cache.open(3)
+    cache.use(second, 0, size=4)
+
+    with pytest.raises(ApiError) as caught:
+        cache.use(second, 0, size=5)
+
+    assert caught.value.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert (len(cache.sessions), cache.has(first)) == (1, True)
+    assert cache.open(4) == 3
+
+
+def test_the_largest_consumer_gives_way_to_the_partitions_of_a_follower() -> None:
+    cache = Cache(slots=10, partitions=10)
+    small, large, other = cache.open(2), cache.open(4), cache.open(3)
+
+    follower = cache.open(5, follower=7)
+    assert [cache.has(one) for one in (small, large, other, follower)] == [True, False, True, True]
+    cache.use(follower, 0, size=8)
+    assert [cache.has(one) for one in (small, other, follower)] == [True, False, True]
+    assert cache.open(11, follower=8) == 0
+    assert cache.has(small)
+
+
+def test_sessions_that_nobody_uses_give_way_to_the_partitions_of_anybody() -> None:
+    cache = Cache(slots=10, partitions=10)
+    idle, in_use = cache.open(4), cache.open(4)
+    cache.use(in_use, LATER_MS)
+
+    assert cache.open(11, LATER_MS) == 0  # it would never fit, so nobody has to give way
+    assert [cache.has(one) for one in (idle, in_use)] == [True, True]
+    assert cache.open(6, LATER_MS) == 3
+    assert [cache.has(one) for one in (idle, in_use)] == [False, True]

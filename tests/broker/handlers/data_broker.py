@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from broker.coordinators.transactions import TransactionRules
-from broker.fetch.fetch_sessions import FetchSessions
+from broker.fetch.fetch_sessions import FetchSessions, SessionLimits
 from broker.handlers import all_handlers
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
@@ -62,9 +62,12 @@ class DataBroker(OneBroker):
         self.transactions = TransactionRegistry(rules, self.foundation.machine.background)
         services.transactions = self.transactions
         identities = iter(range(1, 1000))
-        services.fetch_sessions = FetchSessions(
-            config.max_incremental_fetch_session_cache_slots, 120_000, lambda: next(identities)
+        limits = SessionLimits(
+            config.max_incremental_fetch_session_cache_slots,
+            config.max_incremental_fetch_session_cache_partitions,
+            120_000,
         )
+        services.fetch_sessions = FetchSessions(limits, lambda: next(identities))
 
     async def create_topic(self, name: str = TOPIC, count: int = 1, **configs: str) -> Partition:
         """Create a topic that this broker leads; returns its first partition."""

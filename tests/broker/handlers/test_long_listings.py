@@ -11,8 +11,11 @@ import pytest
 import broker.handlers.brokers.log_dirs
 import broker.handlers.topics.metadata
 import broker.handlers.transactions.describe_transactions
+from broker.handlers.brokers.config_resources import TOPIC
 from broker.handlers.topics.metadata import PARTITIONS_AT_ONCE
+from broker.requests.steps import STEPS_AT_ONCE
 from protocol.errors import ErrorCode
+from protocol.messages.configs import ListConfigResourcesRequest
 from protocol.messages.groups import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
@@ -239,3 +242,16 @@ def test_transactions_are_listed_and_described_in_slices(tmp_path: Path) -> None
         assert await turns_of_others(broker, described, 0) >= MANY
 
     run_transaction_broker(tmp_path, scenario)
+
+
+def test_others_are_served_while_resources_are_listed(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        names = [f"topic-{number}" for number in range(3 * STEPS_AT_ONCE)]
+        for name in names:
+            told_of(broker, name, 1)
+        request = ListConfigResourcesRequest(resource_types=[TOPIC])
+        assert await turns_of_others(broker, request, 1) >= STEPS_AT_ONCE
+        listed = await broker.ask(request, 1)
+        assert [one.resource_name for one in listed.config_resources] == names
+
+    run_broker(tmp_path, scenario)

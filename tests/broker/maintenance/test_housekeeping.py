@@ -17,6 +17,7 @@ from storage.disk import Disk
 from storage.log.log import Log
 from storage.log.log_settings import LogSettings
 from tests.controller.harness import turns
+from tests.storage.delays.test_log_delays import delayed
 from tests.storage.exhaustion import ExhaustedFileSystem
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, batch, crash, open_directories
 from tests.support.broker_parts.disk_thread import DiskThread
@@ -185,6 +186,39 @@ def test_files_go_when_their_delay_is_over(
     asyncio.run(scenario())
 
 
+def test_files_go_one_after_the_other_and_one_that_cannot_keeps_none_back(
+    logs: LogDirectories, thread: DiskThread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk's threads would take all processors for as long as files of many megabytes go."""
+    removed: list[str] = []
+    remove = logs.remove
+
+    def fail_at_first(path: str) -> None:
+        removed.append(path)
+        if len(removed) == 1:
+            raise ValueError("planted")
+        remove(path)
+
+    async def scenario() -> None:
+        household = Household(logs, thread)
+        household.timers.run_every(RETENTION_MS)
+        await household.finish()
+        household.now += 3000
+        monkeypatch.setattr(logs, "remove", fail_at_first)
+        submitted: list[object] = []
+        submit = thread.submit
+        monkeypatch.setattr(thread, "submit", lambda *work: submitted.append(submit(*work)))
+        household.timers.run_every(1000)
+        monkeypatch.setattr(thread, "submit", submit)
+        await household.finish()
+
+        assert len(submitted) == 1
+        assert len(removed) > LOGS
+        assert [str(path) for path in files_to_go(tmp_path)] == removed[:1]
+
+    asyncio.run(scenario())
+
+
 def test_retention_and_recovery_points_come_soon_after_the_start(
     logs: LogDirectories, thread: DiskThread, tmp_path: Path
 ) -> None:
@@ -297,5 +331,62 @@ def test_watermarks_of_other_logs_are_written_though_they_are_the_same_numbers(
         noted = decode_offsets((tmp_path / "replication-offset-checkpoint").read_bytes())
         assert noted[("hotels", 0)] == 6
         assert len(noted) == LOGS
+
+    asyncio.run(scenario())
+
+
+def test_retention_has_a_damaged_delay_index_made_anew_and_goes_on_with_its_next_pass(
+    logs: LogDirectories, thread: DiskThread, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where a broker follows, nobody else would meet the damage."""
+    config = dataclasses.replace(CONFIG, delivery_delay_enable=True)
+    log = logs.create("letters", 0, TOPIC_ID, config, NOW_MS)
+    for _ in range(12):
+        append(log, delayed(3, value=bytes(150)))
+    waiting = log.delays.needed_from()
+    others = list(log.delays.entries_from(0))
+    index = next((tmp_path / "letters-0").glob("*.delays"))
+    index.write_bytes(index.read_bytes()[:30])
+
+    async def scenario() -> None:
+        household = Household(logs, thread)
+
+        household.timers.run_every(RETENTION_MS)
+        await household.finish()
+        assert starts(logs) == [6] * LOGS + [0], "the other logs are shortened"
+        assert list(log.delays.entries_from(0)) == others
+        assert "made anew" in caplog.text
+        caplog.clear()
+        household.timers.run_every(RETENTION_MS)
+        await household.finish()
+
+        assert caplog.text == ""
+        assert log.delays.needed_from() == waiting
+
+    asyncio.run(scenario())
+
+
+def test_retention_says_so_if_the_log_behind_a_delay_index_is_damaged(
+    logs: LogDirectories, thread: DiskThread, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = dataclasses.replace(CONFIG, delivery_delay_enable=True)
+    log = logs.create("letters", 0, TOPIC_ID, config, NOW_MS)
+    for _ in range(12):
+        append(log, delayed(3, value=bytes(150)))
+    index = next((tmp_path / "letters-0").glob("*.delays"))
+    index.write_bytes(b"")
+    path = index.with_suffix(".log")
+    path.write_bytes(path.read_bytes()[:16] + b"\x09" + path.read_bytes()[17:])
+
+    async def scenario() -> None:
+        household = Household(logs, thread)
+
+        household.timers.run_every(RETENTION_MS)
+        await household.finish()
+
+        assert "retention skipped letters-0" in caplog.text
+        assert starts(logs) == [6] * LOGS + [0]
+        assert log.directory.failure is None
+        assert not list(index.parent.glob("*.tmp"))
 
     asyncio.run(scenario())

@@ -16,7 +16,10 @@ from broker.runtime.event_loop import BackgroundLoop
 from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
+from protocol.records.builder import NewRecord, build_batch
+from storage.errors import DamagedDelaysError
 from tests.storage.compaction.compacting import keyed
+from tests.storage.delays.test_log_delays import deliver
 from tests.storage.produced import NOW_MS, SMALL, TOPIC_ID, append, open_directories
 from tests.support.broker_parts.slices import one_step_at_a_time
 from tests.support.broker_parts.supervised import end, supervision
@@ -122,3 +125,38 @@ def test_logs_that_could_not_be_cleaned_are_forgotten_once_they_are_deleted(
 
     assert counted == {0, 1}
     assert cleaner.counts.uncleanable_logs == 0
+
+
+def test_a_log_with_a_damaged_delay_index_is_cleaned_once_that_is_made_anew(
+    logs: LogDirectories, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = dataclasses.replace(COMPACTED, delivery_delay_enable=True)
+    log = logs.create("letters", 0, TOPIC_ID, config, NOW_MS)
+    headers = (("deliver-after", b"1m"),)
+    for number in range(40):
+        records = [NewRecord(NOW_MS, b"key", b"%d" % number, headers)]
+        append(log, memoryview(build_batch(records)))
+        deliver(log, 2 * number, 2 * number + 1)
+    log.roll(NOW_MS)
+    log.flush()
+    expected = list(log.delays.entries_from(0))
+    index = Path(f"{log.path}/{log.segments[-2].base_offset:020d}.delays")
+    index.write_bytes(bytes(index.stat().st_size))
+
+    first = clean_until(
+        logs,
+        lambda cleaner: cleaner.counts.cleanings == 2 and _is_mended(log, len(expected)),
+    )
+    assert first.counts.uncleanable_logs == 0
+    assert "its delay index is made anew" in caplog.text
+    assert list(log.delays.entries_from(0)) == expected
+
+    clean_until(logs, lambda _: log.cleaned_offset > 0)
+    assert len(list(log.delays.entries_from(0))) < len(expected)
+
+
+def _is_mended(log: Log, count: int) -> bool:
+    try:
+        return len(list(log.delays.entries_from(0))) == count
+    except DamagedDelaysError:
+        return False

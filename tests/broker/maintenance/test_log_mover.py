@@ -17,9 +17,18 @@ from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from storage.log.log_settings import LogSettings
-from tests.storage.produced import NOW_MS, TOPIC_ID, all_offsets, append, batch, open_directories
+from tests.storage.produced import (
+    NOW_MS,
+    TOPIC_ID,
+    all_offsets,
+    append,
+    batch,
+    crash,
+    open_directories,
+)
 from tests.support.broker_parts.slices import one_step_at_a_time
 from tests.support.broker_parts.supervised import end, supervision
+from tests.support.loop_watch import disk_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +43,7 @@ CONFIG = TopicConfig(segment_bytes=1 << 20)
 VALUE = bytes(100_000)
 BATCHES = 30
 LOOKS = 50
+DELETED = 7
 
 
 @pytest.fixture
@@ -133,6 +143,35 @@ def test_log_that_is_being_compacted_is_waited_for(logs: LogDirectories) -> None
     move_until(logs, look)
 
     assert places[:LOOKS] == [0] * LOOKS
+
+
+def test_records_deleted_before_the_last_step_stay_deleted_after_a_crash(
+    logs: LogDirectories,
+) -> None:
+    """DeleteRecords is answered once the start is on the disk: of the directory before the move."""
+    log = begin(logs, "first")
+    (move,) = logs.moves
+    log.advance_high_watermark(log.log_end_offset)
+    log.is_being_cleaned = True
+
+    def delete(mover: LogMover) -> bool:
+        if move.is_prepared and log.is_being_cleaned:
+            log.advance_log_start_offset(DELETED)
+            with disk_in_place():
+                assert log.directory in logs.checkpoint_log_starts()
+            log.is_being_cleaned = False
+        return mover.moved == 1
+
+    move_until(logs, delete)
+    crash(logs)
+
+    again = open_directories(*(directory.path for directory in logs.directories))
+    again.load(lambda _: CONFIG)
+    found = again.get("first", 0)
+    assert found is not None
+    assert found.directory is again.directories[1]
+    assert found.log_start_offset == DELETED
+    again.close()
 
 
 @pytest.mark.parametrize("number", [0, 1])

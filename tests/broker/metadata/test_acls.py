@@ -45,6 +45,8 @@ FILTERS = st.lists(
             (PatternType.ANY, PatternType.MATCH, PatternType.LITERAL, PatternType.PREFIXED)
         ),
         st.sampled_from((None, ALICE)),
+        st.sampled_from((None, "*", "10.0.0.1")),
+        st.sampled_from((AclOperation.ANY, READ, AclOperation.WRITE)),
     )
 )
 

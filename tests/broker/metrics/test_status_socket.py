@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -83,3 +84,23 @@ def test_an_address_that_a_dead_process_left_is_taken_and_one_in_use_is_not(tmp_
 def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ListenError, match=r"status\.socket: cannot listen on .*: No such file"):
         StatusSocket(str(tmp_path / "none" / "broker0.sock"))
+
+
+def test_an_answer_that_comes_in_drops_has_to_be_whole_in_time(tmp_path: Path) -> None:
+    path, has_given_up = str(tmp_path / "broker0.sock"), threading.Event()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen()
+
+        def drip() -> None:
+            client, _ = server.accept()
+            with client, suppress(ConnectionError):
+                while not has_given_up.wait(0.01):
+                    client.sendall(b"x")
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        with pytest.raises(TimeoutError):
+            ask(path, STATUS, 0.1)
+        has_given_up.set()
+        dripping.join()

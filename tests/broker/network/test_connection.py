@@ -124,6 +124,28 @@ def test_hang_up_abandons_what_was_awaited() -> None:
     asyncio.run(scenario())
 
 
+def test_request_that_is_not_served_yet_is_served_after_its_client_has_left() -> None:
+    """As one is that waits at a broker which starts, or whose body takes a while to be read."""
+
+    async def scenario() -> None:
+        abandoned = asyncio.Event()
+        waiting: Deferred[Any] = Deferred(is_unserved=True, on_abandon=abandoned.set)
+        async with connected(ScriptedDispatcher(lambda _: waiting)) as wire:
+            wire.send(b"acks=0")
+            wire.writer.close()
+            await wire.writer.wait_closed()
+            while not wire.connections:
+                await asyncio.sleep(0.001)  # noqa: TID251
+            await asyncio.sleep(0.02)  # noqa: TID251
+            assert not abandoned.is_set()
+            waiting.complete(None)
+            async with asyncio.timeout(60):
+                while wire.connections:
+                    await asyncio.sleep(0.001)  # noqa: TID251
+
+    asyncio.run(scenario())
+
+
 def test_what_was_sent_before_the_end_is_handled_and_answered() -> None:
     async def scenario() -> None:
         waiting: Deferred[Any] = Deferred()

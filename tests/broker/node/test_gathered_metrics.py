@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
 from prometheus_client.parser import text_string_to_metric_families
 
-from broker.node.gathered_metrics import merged
+from broker.metrics.status_socket import METRICS
+from broker.node import gathered_metrics
+from broker.node.gathered_metrics import GatheredMetrics, merged
+from broker.node.member import Member
+from broker.node.plan import MemberPlan
+from config.broker import BrokerConfig
+
+if TYPE_CHECKING:
+    import pytest
+
+SECONDS = 60.0
 
 FIRST = b"""\
 # HELP requests_total Requests
@@ -63,3 +77,27 @@ def test_of_brokers_that_tell_nothing_there_is_nothing() -> None:
     assert (
         samples(merged([("0", b""), ("1", FIRST)])).keys() == samples(merged([("1", FIRST)])).keys()
     )
+
+
+def members(count: int) -> list[Member]:
+    async def made() -> list[Member]:
+        configs = [BrokerConfig(broker_id=n, status_socket=f"{n}.sock") for n in range(count)]
+        return [Member(MemberPlan(one.broker_id, one, ()), BrokerConfig()) for one in configs]
+
+    return asyncio.run(made())
+
+
+def test_however_many_hang_they_are_waited_for_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answers once all are asked; one after the other they would keep the scraper waiting."""
+    count = 30
+    all_are_asked = threading.Barrier(count)
+
+    def answer(path: str, page: str, seconds: float) -> bytes:
+        all_are_asked.wait(SECONDS)
+        return FIRST if page == METRICS else b""
+
+    monkeypatch.setattr(gathered_metrics, "ask", answer)
+
+    page = GatheredMetrics(members(count)).page(METRICS).decode()
+
+    assert page.count("\nup{broker=") == count

@@ -73,6 +73,19 @@ def kept(scenario: Callable[[Member], Coroutine[None, None, None]], plan: Member
     return asyncio.run(run())
 
 
+def test_who_is_cancelled_as_what_it_waits_for_comes_is_cancelled() -> None:
+    async def scenario() -> None:
+        event = asyncio.Event()
+        waiting = asyncio.get_running_loop().create_task(passes(event, SECONDS))
+        await passes(asyncio.Event(), POLL_SECONDS)
+        event.set()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGRTMIN + 1])
 def test_one_that_is_killed_is_started_again(tmp_path: Path, number: int) -> None:
     async def scenario(member: Member) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.node import rolling_restart
+from broker.node.member import passes
 from broker.node.rolling_restart import Progress, RollingRestart
 from broker.node.states import State
 
@@ -23,11 +24,16 @@ class Broker:
         self.state = State.SERVING
         self.on_end: Callable[[], None] = lambda: None
         self.lacking: list[object] = []
+        self.answer_seconds = 0.0
+        self.is_cut_off = False
         self._steps = steps
         self._looks = looks
 
     async def status(self) -> dict[str, object]:
         self._steps.append(f"ask {self.name[-1]}")
+        await passes(asyncio.Event(), self.answer_seconds)
+        if self.is_cut_off:
+            return {"is_serving": True, "out_of_sync": 0, "is_cut_off": True}
         if not self.lacking:
             return {"is_serving": True, "out_of_sync": 0}
         return {"is_serving": True, "out_of_sync": self.lacking.pop()}
@@ -58,8 +64,7 @@ def test_each_is_restarted_once_and_all_are_asked_in_between() -> None:
     restart = run([Broker(0, steps), Broker(1, steps)])
     asked = ["ask 0", "ask 1"]
     assert steps == [*asked, "restart 0", *asked, "restart 1", *asked]
-    assert (restart.number, restart.progress) == (5, Progress.DONE)
-    assert restart.detail == "all brokers were restarted"
+    assert restart.stage == (5, Progress.DONE, "all brokers were restarted")
 
 
 def test_the_next_waits_until_the_replicas_of_all_are_in_sync() -> None:
@@ -67,7 +72,7 @@ def test_the_next_waits_until_the_replicas_of_all_are_in_sync() -> None:
     brokers = [Broker(0, steps), Broker(1, steps)]
     brokers[0].on_end = lambda: brokers[0].lacking.extend([1, 2, None])
     brokers[0].lacking = []
-    assert run(brokers).progress is Progress.DONE
+    assert run(brokers).stage.progress is Progress.DONE
     between = steps[steps.index("restart 0") + 1 : steps.index("restart 1")]
     assert between == ["ask 0"] * 4 + ["ask 1"]
 
@@ -84,8 +89,8 @@ def test_it_is_given_up_when_replicas_do_not_come(lacking: object, why: str) -> 
     brokers = [Broker(0, steps), Broker(1, steps)]
     brokers[0].on_end = lambda: brokers[1].lacking.extend([lacking] * 10_000)
     restart = run(brokers, timeout_ms=20)
-    assert restart.progress is Progress.FAILED
-    assert restart.detail.startswith(f"{why}, after 0.02")
+    assert restart.stage.progress is Progress.FAILED
+    assert restart.stage.detail.startswith(f"{why}, after 0.02")
     assert "restart 1" not in steps
 
 
@@ -94,5 +99,23 @@ def test_it_is_given_up_when_a_broker_does_not_serve() -> None:
     brokers = [Broker(0, steps), Broker(1, steps)]
     brokers[1].state = State.WAITING
     restart = run(brokers, timeout_ms=20)
-    assert restart.detail.startswith("broker 1 is waiting, after")
+    assert restart.stage.detail.startswith("broker 1 is waiting, after")
+    assert "restart 0" not in steps
+
+
+def test_the_time_that_a_broker_takes_to_answer_counts() -> None:
+    steps: list[str] = []
+    hangs = Broker(0, steps)
+    hangs.answer_seconds, hangs.lacking = 0.05, [None] * 10_000
+    assert run([hangs], timeout_ms=20).stage.progress is Progress.FAILED
+    assert steps == ["ask 0"]
+
+
+def test_nobody_is_restarted_while_zookeeper_is_away() -> None:
+    """What they know of replicas is of before, and none of them could start again."""
+    steps: list[str] = []
+    brokers = [Broker(0, steps), Broker(1, steps)]
+    brokers[1].is_cut_off = True
+    restart = run(brokers, timeout_ms=20)
+    assert restart.stage.detail == "broker 1 cannot reach ZooKeeper, after 0.02 s"
     assert "restart 0" not in steps

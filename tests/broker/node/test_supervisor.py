@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
 
+from broker.metrics.status_socket import StatusSocket
+from broker.node.gathered_metrics import ANSWER_SECONDS
 from tests.support.brokers.broker_process import free_port
 from tests.support.brokers.node import Node
 from tests.support.processes.waiting import wait_until
@@ -58,10 +62,15 @@ def test_one_broker_can_be_supervised_without_zookeeper(node: Node, metrics_port
 
 
 def test_metrics_say_which_broker_is_away(node: Node, metrics_port: int) -> None:
+    """To several who ask at the same time, in the time that one has to wait."""
     node.freeze_broker(0)
-    page = metrics(metrics_port)
-    assert 'node_broker_up{broker="0"} 0' in page
-    assert "kafka_server" not in page
+    begin = time.monotonic()
+    with ThreadPoolExecutor() as scrapers:
+        pages = list(scrapers.map(metrics, [metrics_port] * 3))
+    assert time.monotonic() - begin < 2 * ANSWER_SECONDS
+    for page in pages:
+        assert 'node_broker_up{broker="0"} 0' in page
+        assert "kafka_server" not in page
     node.signal(signal.SIGTERM)  # a frozen one ends when it is thawed
     node.thaw_broker(0)
     assert node.wait_until_ended() == 0
@@ -76,6 +85,15 @@ def test_a_rolling_restart_is_told_by_its_number_and_a_signal_will_do(node: Node
     assert (code, said.splitlines()[-1]) == (0, "rolling restart: done: all brokers were restarted")
 
 
+def test_a_node_that_is_told_to_stop_in_a_rolling_restart_stops(node: Node) -> None:
+    node.signal(signal.SIGUSR1)
+    step = "waiting for the last replicas"
+    assert wait_until(lambda: step in node.output_tail(), SECONDS)
+    node.signal(signal.SIGTERM)
+    assert node.wait_until_ended() == 0
+    assert node.pids() == {0: None}
+
+
 def test_nobody_to_ask_is_told(tmp_path: Path) -> None:
     node = Node(tmp_path, {}, count=1)
     assert node.command("--check") == (0, "")
@@ -83,6 +101,26 @@ def test_nobody_to_ask_is_told(tmp_path: Path) -> None:
     assert (code, said.endswith("node.lock: nobody supervises these brokers\n")) == (1, True)
     code, said = node.command("--status")
     assert (code, "no supervisor answers" in said) == (1, True)
+
+
+def test_a_supervisor_that_only_begins_is_told(tmp_path: Path) -> None:
+    node = Node(tmp_path, {}, count=1)
+    state = tmp_path / "data" / "node"
+    state.mkdir(parents=True)
+    begins = StatusSocket(str(state / "node.sock"))
+    try:
+        code, said = node.command("--status")
+    finally:
+        begins.close()
+    assert (code, said) == (1, f"{state}/node.sock: no supervisor answers: it is starting\n")
+
+
+def test_a_check_tells_what_is_odd_as_well(tmp_path: Path) -> None:
+    node = Node(tmp_path, {"num.partition": "3"}, count=1)
+    code, said = node.command("--check")
+    assert code == 0
+    assert said.endswith("num.partition is not a configuration key; did you mean num.partitions?\n")
+    assert said.startswith("warning: ")
 
 
 def test_what_is_wrong_with_the_file_is_told_once_and_nothing_is_touched(tmp_path: Path) -> None:

@@ -298,6 +298,16 @@ def test_the_key_may_come_and_go(tmp_path: Path) -> None:
     assert led.append(2) == led.high_watermark == 6
 
 
+def test_who_waits_is_told_when_fewer_flushes_are_wanted(tmp_path: Path) -> None:
+    """The flush that was asked for may be held, and be due no more once it is not."""
+    led = Led(tmp_path)
+    led.wait(led.append())
+
+    led.configure(dataclasses.replace(EACH, flush_messages=3))
+
+    assert led.told == ok("1 to 1", "all to 1")
+
+
 def test_what_a_start_finds_unflushed_is_flushed_before_it_is_committed(tmp_path: Path) -> None:
     log = open_directories(tmp_path).create("flights", 0, TOPIC_ID, EACH, NOW_MS)
     log.append_as_leader(batch(3), 0, NOW_MS, FROM_CLIENT)

@@ -26,6 +26,9 @@ async def turn() -> None:
     await over
 
 
+DISK_ERROR = OSError("planted")
+
+
 class HeldThreads(Executor):
     """Threads that work when the test says so."""
 
@@ -53,10 +56,15 @@ class HeldThreads(Executor):
 
 
 class OneLog:
-    """Stands for a log, with what the group commit asks of it."""
+    """Stands for a log and its flush, with what the group commit asks of them."""
 
-    def __init__(self, ends: list[tuple[str, Exception | None]], name: str) -> None:
+    files = ("first", "second")
+
+    def __init__(
+        self, ends: list[tuple[str, Exception | None]], name: str, directory: str = "/data"
+    ) -> None:
         self.name = name
+        self.directory = directory
         self.is_under_way = False
         self.starts = 0
         self.start_error: ApiError | None = None
@@ -68,13 +76,13 @@ class OneLog:
     def __str__(self) -> str:
         return self.name
 
-    def start(self) -> Callable[[], None]:
+    def start(self) -> OneLog:
         assert not self.is_under_way
         self.starts += 1
         if self.start_error is not None:
             raise self.start_error
         self.is_under_way = True
-        return self._work
+        return self
 
     def ended(self, error: Exception | None) -> None:
         self.is_under_way = False
@@ -86,8 +94,9 @@ class OneLog:
         assert self.group is not None
         self.group.add(cast("Durability", self))
 
-    def _work(self) -> None:
+    def finish(self, outcomes: list[Exception | None]) -> None:
         assert threading.current_thread() is not threading.main_thread()
+        assert outcomes == [DISK_ERROR, None]
         if self.work_error is not None:
             raise self.work_error
 
@@ -95,19 +104,20 @@ class OneLog:
 class Group:
     """A group commit on threads that wait, and what it told."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, syncs_together: bool = True) -> None:
         self.threads = HeldThreads()
+        self.filesystem = OneFileSystem(syncs_together)
         self.failures: list[BaseException] = []
         self.scheduled: list[tuple[float, Callable[[], object]]] = []
         self.ends: list[tuple[str, Exception | None]] = []
         self.commit = GroupCommit(
             asyncio.get_running_loop(),
             cast("Timers", self),
-            cast("Platform", OnePool(self.threads)),
+            cast("Platform", OnePool(self.threads, self.filesystem)),
         )
 
-    def log(self, name: str = "one") -> OneLog:
-        log = OneLog(self.ends, name)
+    def log(self, name: str = "one", directory: str = "/data") -> OneLog:
+        log = OneLog(self.ends, name, directory)
         log.group = self.commit
         return log
 
@@ -129,25 +139,95 @@ class Group:
         self.failures.append(error)
 
 
+class OneFileSystem:
+    """What goes wrong with the first file of each log, the log knows what to make of."""
+
+    def __init__(self, syncs_together: bool) -> None:
+        self.syncs_together = syncs_together
+        self.calls: list[int] = []
+        self.error: Exception | None = None
+
+    def sync_files(self, files: list[str]) -> list[OSError | None]:
+        assert threading.current_thread() is not threading.main_thread()
+        self.calls.append(len(files))
+        if self.error is not None:
+            raise self.error
+        return [DISK_ERROR if file == OneLog.files[0] else None for file in files]
+
+
 class OnePool:
     """A platform that has these threads and no others."""
 
-    def __init__(self, threads: Executor) -> None:
+    def __init__(self, threads: Executor, filesystem: OneFileSystem) -> None:
         self._threads = threads
+        self.filesystem = filesystem
 
     def threads(self, count: int, name: str) -> Executor:
         assert (count, name) == (THREADS, POOL)
         return self._threads
 
 
-def run(scenario: Callable[[Group], Coroutine[Any, Any, None]]) -> None:
+def run(
+    scenario: Callable[[Group], Coroutine[Any, Any, None]], *, syncs_together: bool = True
+) -> None:
     async def main() -> None:
-        await scenario(Group())
+        await scenario(Group(syncs_together=syncs_together))
 
     asyncio.run(main())
 
 
-def test_what_is_asked_for_at_once_is_spread_over_the_threads() -> None:
+def test_what_is_asked_for_at_once_waits_for_the_disk_in_one_call() -> None:
+    async def scenario(group: Group) -> None:
+        logs = [group.log(str(number)) for number in range(3)]
+        await group.add(*logs)
+        await group.threads.work()
+
+        assert group.filesystem.calls == [6]
+        assert group.ends == [(log.name, None) for log in logs]
+
+    run(scenario)
+
+
+def test_another_directory_has_a_thread_of_its_own() -> None:
+    async def scenario(group: Group) -> None:
+        logs = [group.log(str(number), f"/data{number % 2}") for number in range(4)]
+        await group.add(*logs)
+        assert len(group.threads.works) == 2
+        await group.threads.work()
+
+        assert group.filesystem.calls == [4, 4]
+        assert [name for name, _ in group.ends] == ["0", "2", "1", "3"]
+
+    run(scenario)
+
+
+def test_more_directories_than_threads_wait_for_one() -> None:
+    async def scenario(group: Group) -> None:
+        logs = [group.log(str(number), f"/data{number}") for number in range(THREADS + 2)]
+        await group.add(*logs)
+        assert len(group.threads.works) == THREADS
+        await group.threads.work()
+        await group.threads.work()
+
+        assert len(group.ends) == len(logs)
+
+    run(scenario)
+
+
+def test_a_mistake_in_the_one_call_is_told_to_all() -> None:
+    async def scenario(group: Group) -> None:
+        logs = [group.log(str(number)) for number in range(2)]
+        group.filesystem.error = ValueError("planted")
+        await group.add(*logs)
+        await group.threads.work()
+
+        assert group.failures == [group.filesystem.error] * 2
+        assert not any(log.is_under_way for log in logs)
+
+    run(scenario)
+
+
+def test_what_is_asked_for_at_once_is_spread_over_threads_that_wait_one_by_one() -> None:
     async def scenario(group: Group) -> None:
         logs = [group.log(str(number)) for number in range(3 * THREADS)]
         await group.add(*logs, *logs)
@@ -159,7 +239,7 @@ def test_what_is_asked_for_at_once_is_spread_over_the_threads() -> None:
         assert group.commit.count == len(logs)
         assert {log.starts for log in logs} == {1}
 
-    run(scenario)
+    run(scenario, syncs_together=False)
 
 
 def test_a_log_is_flushed_by_one_thread_at_a_time() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.quotas.meters import Meters
+from broker.quotas.meters import LONGEST_KEPT, Meters
 from controller.security.config_entities import DEFAULT, ConfigEntity
 
 MOST = 100
@@ -68,3 +68,16 @@ def test_last_limit_takes_all_use_with_it() -> None:
 
     assert not meters.is_enabled
     assert len(meters) == 0
+
+
+def test_long_client_ids_are_told_apart_and_not_kept() -> None:
+    meters = counters()
+    meters.set(ConfigEntity(client_id=DEFAULT), 10)
+    long = "x" * 32_000
+    first = meters.of("alice", f"{long}1")
+    assert first is not None
+    first.meter.append("used")
+
+    assert meters.of("alice", f"{long}1") == (["used"], 10)
+    assert meters.of("alice", f"{long}2") == ([], 10)
+    assert max(len(share.client_id) for share in meters._meters) <= LONGEST_KEPT

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import broker.handlers.records.fetch
 import broker.handlers.records.list_offsets  # noqa: F401  (the handlers register themselves)
-from broker.fetch.fetch_sessions import FetchSessions
+from broker.fetch.fetch_sessions import FetchSessions, SessionLimits
 from broker.network.links import LinkError
 from broker.partitions.replicas import Replicas
 from broker.partitions.throttle import replication_throttles
@@ -95,7 +95,9 @@ class Node:
         )._replace(throttle=self.throttles.leader)
         self.replicas = Replicas(self.logs, self.topic_configs, around)
         identities = iter(range(1, 10_000))
-        self.fetch_sessions = FetchSessions(100, 120_000, lambda: next(identities))
+        self.fetch_sessions = FetchSessions(
+            SessionLimits(100, 10_000, 120_000), lambda: next(identities)
+        )
         self.services.replicas, self.services.fetch_sessions = self.replicas, self.fetch_sessions
         fetching = FetcherSettings(
             local_id=node_id,

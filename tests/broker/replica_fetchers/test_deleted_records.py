@@ -237,3 +237,20 @@ def test_an_unforeseen_error_while_waiting_is_the_clients_and_leaves_nothing(
         assert not partition._start_watchers
 
     run_ensemble(tmp_path, scenario)
+
+
+def test_a_new_follower_begins_within_a_batch_where_its_leader_does(tmp_path: Path) -> None:
+    """What DeleteRecords leaves need not begin where a batch does."""
+
+    async def scenario(nodes: Ensemble) -> None:
+        nodes.lead(0, isr=[0], epoch=0, told=[0])
+        nodes[0].append(10)
+        nodes[0].append(5)
+        nodes[0].partition.log.advance_log_start_offset(4)
+
+        nodes.lead(0, isr=[0], epoch=1)
+
+        await nodes.until_equal(15)
+        assert [nodes[one].partition.log.log_start_offset for one in ALL] == [4, 4, 4]
+
+    run_ensemble(tmp_path, scenario)

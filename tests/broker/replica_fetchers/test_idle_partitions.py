@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from broker.replication.effects import Stored
 from broker.replication.followers import Follower
+from broker.runtime.slices import at_once
 from protocol.errors import ErrorCode
 from tests.broker.replica_fetchers.nodes import Ensemble, run_ensemble
 
@@ -106,7 +107,7 @@ def test_a_session_that_ends_leaves_nobody_watching(tmp_path: Path) -> None:
         await nodes[0].timers.sleep(FETCH_ROUNDS_MS)
 
         for one in sessions(nodes):
-            one.close()
+            at_once(one.close())
 
         assert not nodes[0].partition._followers.waiting
 
@@ -126,7 +127,7 @@ def test_nothing_comes_to_rest_in_a_session_that_was_evicted(tmp_path: Path) -> 
         one = sessions(nodes)[0]
         (fetched,) = one.partitions.values()
 
-        one.close()
+        at_once(one.close())
         fetched.rest(one, partition, partition.machine.in_sync.followers[1])
 
         assert list(one.active) == [fetched]

@@ -16,7 +16,7 @@ from broker.telemetry.otlp import Point
 from broker.telemetry.series import Series
 from broker.telemetry.subscription import parse
 from broker.telemetry.subscriptions import Subscriptions
-from broker.telemetry.telemetry import Telemetry
+from broker.telemetry.telemetry import LONGEST_LABEL, Telemetry
 from config.broker import BrokerConfig
 from controller.brokers.dynamic_configs import DynamicConfigs
 from protocol.errors import ApiError, ErrorCode
@@ -296,3 +296,10 @@ def test_subscription_that_says_nothing_sensible_is_refused(
     with pytest.raises(ApiError) as raised:
         parse(settings)
     assert raised.value.code == code
+
+
+def test_what_a_client_calls_itself_is_cut() -> None:
+    one = telemetry({"all": every()})
+    get(one, instance=ID, attributes={"client_id": "x" * 32_000})
+    (instance,) = one.instances._by_id.values()
+    assert len(instance.attributes["client_id"]) == LONGEST_LABEL

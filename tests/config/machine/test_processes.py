@@ -147,12 +147,23 @@ def test_brokers_that_would_have_the_same_port_or_directory_are_told(path: Path)
     )
     assert problem("key.index.port=9093").startswith("listeners: process 0 and process 1 would")
     assert problem("broker.process.1.broker.id=10").startswith("broker.id: process 0 and proc")
+    assert problem("metrics.port=9404", "broker.process.1.metrics.port=9404").startswith(
+        "metrics.port: the metrics and process 1 would both have 9404;"
+    )
     assert problem("broker.process.0.log.dirs=/disk1/kafka").endswith(
         "configuration log.dirs: it lies in the log directory /disk1/kafka"
     )
     assert problem("broker.processes.directory=/disk1/kafka/broker11/node").endswith(
         "broker.processes.directory: it lies in the log directory /disk1/kafka/broker11"
     )
+    assert problem("broker.processes.directory=/disk1/kafka/broker11/").endswith(
+        "broker.processes.directory: it is a log directory"
+    )
+
+
+def test_a_slash_behind_a_log_directory_makes_no_difference(path: Path) -> None:
+    own = "broker.process.1.log.dirs=/disk3/"
+    check_apart(load_broker_config(path, [own])[0], all_of(path, own))
 
 
 @pytest.mark.parametrize(

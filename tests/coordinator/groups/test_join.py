@@ -269,3 +269,20 @@ def test_new_member_whose_client_died_while_parked_is_dropped_after_five_minutes
     harness.advance(1)
     assert parked.error is ErrorCode.UNKNOWN_MEMBER_ID
     assert harness.join(leader, rebalance_ms=600_000).response.generation_id == 2
+
+
+def test_member_joins_a_group_that_the_last_one_left_while_it_was_awaited() -> None:
+    harness = Harness()
+    (first,) = harness.stable_group(1)
+    pending = harness.join().response.member_id
+    rejoin = harness.join(first, protocols={"range": b"changed"})
+    assert rejoin.is_parked
+    harness.leave(first)
+    group = harness.shard.find(GROUP)
+    assert group is not None
+    assert (group.state, len(group.members)) == (GroupState.PREPARING_REBALANCE, 0)
+
+    joined = harness.join(pending)
+
+    assert joined.error is ErrorCode.NONE
+    assert joined.response.generation_id == 2

@@ -181,8 +181,25 @@ def test_deleted_topics_take_their_offsets_along() -> None:
     for topic in "ab":
         harness.commit(1, topic=topic, member_id=member, generation=1)
     harness.commit(1, topic="a", group_id="other")
-    for records in harness.shard.handle_topics_deleted({"a"}):
+    for records in harness.shard.handle_topics_deleted({"a"}, harness.log_end):
         harness.append(records)
     assert harness.stored_offsets() == {("b", 0): 1}
     assert harness.shard.find("other") is None
     assert harness.heartbeat(member, 1) is ErrorCode.NONE
+
+
+def test_position_that_is_committed_after_the_deletion_is_kept() -> None:
+    harness = Harness()
+    harness.commit(700, topic="a")
+    harness.commit(700, topic="a", partition=1)
+    harness.commit(700, topic="a", group_id="other")
+    forgetting = harness.shard.handle_topics_deleted({"a"}, harness.log_end)
+
+    harness.commit(1, topic="a")
+    harness.append(next(forgetting))
+    harness.commit(1, topic="a", group_id="other")
+    for records in forgetting:
+        harness.append(records)
+
+    assert harness.stored_offsets() == {("a", 0): 1}
+    assert harness.stored_offsets("other") == {("a", 0): 1}

@@ -91,7 +91,7 @@ class PendingOffsetsMachine(RuleBasedStateMachine):
 
     @rule(topic=TOPICS)
     def delete_topic(self, topic: str) -> None:
-        for records in self.harness.shard.handle_topics_deleted([topic]):
+        for records in self.harness.shard.handle_topics_deleted([topic], self.harness.log_end):
             self.harness.append(records)
         self.forget({place for place in PLACES if place[1] == topic})
 

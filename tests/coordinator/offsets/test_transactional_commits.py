@@ -218,11 +218,24 @@ def test_deleted_topic_takes_pending_positions_with_it() -> None:
     harness.commit(1, topic="kept")
     harness.commit_in_transaction(2)
 
-    for tombstones in harness.shard.handle_topics_deleted(["orders"]):
+    for tombstones in harness.shard.handle_topics_deleted(["orders"], harness.log_end):
         harness.append(tombstones)
     harness.end_transaction(7, is_commit=True)
 
     assert harness.stored_offsets() == {("kept", 0): 1}
+
+
+def test_pending_position_in_a_topic_that_was_made_anew_is_kept() -> None:
+    harness = Harness()
+    harness.commit_in_transaction(700)
+    forgetting = harness.shard.handle_topics_deleted(["orders"], harness.log_end)
+
+    harness.commit_in_transaction(2)
+    for tombstones in forgetting:
+        harness.append(tombstones)
+    harness.end_transaction(7, is_commit=True)
+
+    assert harness.stored_offsets() == {("orders", 0): 2}
 
 
 def test_offset_does_not_expire_while_a_transaction_would_replace_it() -> None:

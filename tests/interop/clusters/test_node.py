@@ -193,6 +193,25 @@ def test_a_file_that_has_become_wrong_restarts_nobody(node: Node, tmp_path: Path
     assert node.stop() == 0
 
 
+def test_nobody_is_restarted_while_zookeeper_is_away(
+    zookeeper: ZooKeeperServer, properties: dict[str, str], tmp_path: Path
+) -> None:
+    """A broker could not start again, and none knows which replicas are in sync."""
+    with Node(tmp_path, {**properties, "broker.processes.sync.timeout.ms": "1000"}) as node:
+        node.launch()
+        node.wait_until_serving()
+        before = node.pids()
+        zookeeper.kill()
+        try:
+            lost = "ZooKeeper connection lost"
+            assert wait_until(lambda: node.output_tail().count(lost) == 2, CALL_SECONDS)
+            code, said = node.command("--rolling-restart")
+        finally:
+            zookeeper.start()
+        assert (code, said.splitlines()[-1]) == (1, "broker 0 cannot reach ZooKeeper, after 1 s")
+        assert node.pids() == before
+
+
 def test_a_broker_whose_port_is_taken_is_tried_again_until_it_is_free(
     properties: dict[str, str], tmp_path: Path
 ) -> None:

@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it names no exports
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+)
 
 from tests.interop.conftest import against_apache, create_topic
 from tests.support.jars import REPOSITORY
@@ -24,6 +29,7 @@ Headers = list[tuple[str, str | bytes | None]]
 
 PATIENCE_SECONDS = 60.0
 BACKOFF_MS = 200
+SET = AlterConfigOpType.SET
 POLICY = {
     "retry.policy": "exponential",
     "retry.backoff.ms": str(BACKOFF_MS),
@@ -141,6 +147,56 @@ def put_back(bootstrap: str, dead_topic: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+def test_dead_letters_are_not_written_to_an_internal_topic(
+    admin: AdminClient, bootstrap: str, new_name: NewName
+) -> None:
+    """Whoever may configure a topic of his own would forge the offsets of all groups."""
+    topic, internal = f"{new_name('billing')}.retry", "__consumer_offsets"
+    create_topic(admin, topic, 1, config={**POLICY, "retry.dead.letter.topic": internal})
+    client = producer(bootstrap)
+    offsets = reader(bootstrap, internal)
+    consumer = reader(bootstrap, topic)
+    consumer.committed([TopicPartition(topic, 0)], timeout=PATIENCE_SECONDS)  # it is there now
+    send(client, topic, [("retry-attempt", b"3")])
+    send(client, topic, [])
+    next_of(consumer)
+
+    elsewhere = f"{topic}.dead"
+    name = ConfigEntry("retry.dead.letter.topic", elsewhere, incremental_operation=SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[name])
+    admin.incremental_alter_configs([resource])[resource].result(PATIENCE_SECONDS)
+
+    assert next_of(reader(bootstrap, elsewhere)).key() == b"order"
+    place = TopicPartition(internal, 0)
+    _, end = offsets.get_watermark_offsets(place, timeout=PATIENCE_SECONDS)
+    while offsets.position([place])[0].offset < end:
+        message = offsets.poll(PATIENCE_SECONDS)
+        assert message is None or message.key() != b"order"
+        if message is None:
+            break
+
+
+def test_large_dead_letters_arrive_a_few_at_a_time(
+    admin: AdminClient, bootstrap: str, new_name: NewName
+) -> None:
+    """All that are dead at once would make a batch that no topic takes."""
+    topic, letters = f"{new_name('billing')}.retry", 20
+    dead_topic = topic.removesuffix(".retry") + ".dlq"
+    create_topic(admin, topic, 1, config=POLICY)
+    client = producer(bootstrap)
+    for _ in range(letters):
+        client.produce(topic, bytes(300_000), headers=[("retry-attempt", b"3")])
+    for number in range(letters):
+        client.produce(topic, b"%d" % number + bytes(3_000), headers=[("retry-attempt", b"3")])
+    assert client.flush(PATIENCE_SECONDS) == 0
+
+    consumer = reader(bootstrap, dead_topic)
+    sizes = [len(next_of(consumer).value() or b"") for _ in range(2 * letters)]
+
+    assert sizes[:letters] == letters * [300_000]
+    assert all(size < 4_000 for size in sizes[letters:])
 
 
 def test_a_count_that_is_no_number_is_refused(bootstrap: str, retry_topic: str) -> None:

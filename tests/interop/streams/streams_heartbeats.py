@@ -29,7 +29,7 @@ MEMBERS: Final = {"a": "p", "b": "p", "c": "q", "d": "q", "e": "r", "f": "s"}
 SOURCES: Final = {"one": 6, "two": 4}
 MISSING_INTERNAL_TOPICS: Final = 3
 CREATION_SECONDS: Final = 30.0
-SETTLING_SECONDS: Final = 0.2
+SETTLING_SECONDS: Final = 1.0
 KINDS: Final = ("active", "standby", "warmup")
 
 Beat = StreamsGroupHeartbeatRequest

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protocol.delays.delay_headers import (
     MOST_CANCELLED,
@@ -116,3 +118,31 @@ def test_headers_are_read_of_the_records_that_a_batch_declares() -> None:
     batch = build_batch([NewRecord(NOW_MS, None, None, (("deliver-after", b"1s"),))] * 3)
     assert parse_header(batch).record_count == 3
     assert delivery_times(bytes(batch[HEADER_BYTES:]), 3, LIMITS, NOW_MS) == [-1001] * 3
+
+
+VALUES = (
+    st.none()
+    | st.binary(max_size=70)
+    | st.integers(0, NOW_MS + 2 * DAY_MS).map(lambda number: b"%d" % number)
+    | st.from_regex(rb"[0-9]{1,21}(ms|s|m|h|d|)", fullmatch=True)
+)
+
+
+def outcome(*headers: tuple[str, bytes | None]) -> list[int] | tuple[object, ...]:
+    """The number of a record, or why it has none."""
+    try:
+        return times(headers)
+    except RecordsRejectedError as error:
+        return error.record_errors
+
+
+@given(
+    names=st.lists(st.sampled_from(["deliver-at", "deliver-after", "deliver", "x"]), max_size=3),
+    values=st.lists(VALUES, min_size=3, max_size=3),
+)
+def test_a_header_alone_says_what_it_says_beside_another(
+    names: list[str], values: list[bytes | None]
+) -> None:
+    """Records with one header are read in a way of their own."""
+    for alone in zip(names, values, strict=False):
+        assert outcome(alone) == outcome(alone, ("deliver-other", b""))

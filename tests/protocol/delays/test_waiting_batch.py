@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protocol.delays.delay_headers import DelayLimits
 from protocol.delays.delayed_batch import wrap
-from protocol.delays.delivered_batch import DeliveryPoint, DueRecord, build_delivered, parse_point
+from protocol.delays.delivered_batch import DeliveryPoint, build_delivered, parse_point
+from protocol.delays.retry_headers import levels
 from protocol.delays.waiting_batch import (
     CANCELLED,
     FRONT_BYTES,
@@ -31,8 +34,19 @@ from protocol.records.compression import Codec
 from protocol.records.control import parse_marker
 from protocol.records.record import Record, iterate_records
 from protocol.records.validation import check_produced
+from tests.protocol.delays.due_records import due_record
 
 NOW_MS = 1_795_229_963_000
+
+NEW_RECORDS = st.builds(
+    NewRecord,
+    st.integers(-1, 1 << 40),
+    st.none() | st.binary(max_size=100),
+    st.none() | st.binary(max_size=100),
+    st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=3).map(
+        tuple
+    ),
+)
 
 
 def produced(count: int = 3, value: bytes = b"value", codec: Codec = Codec.LZ4) -> bytearray:
@@ -85,6 +99,18 @@ def test_a_batch_without_delays_stays_as_it_is() -> None:
     assert wrap(batch, parse_header(batch), limits, NOW_MS) is batch
 
 
+@pytest.mark.parametrize("value", [b"0", b"none", None])
+def test_in_a_retry_topic_a_record_cancels_nothing(value: bytes | None) -> None:
+    """Its headers may be those of somebody who sent it to another topic."""
+    foreign = NewRecord(NOW_MS, b"k", b"v", (("deliver-cancel", value),))
+    batch = build_batch([foreign, NewRecord(NOW_MS, b"k", b"v")])
+    limits = DelayLimits(0, 1000, 1 << 20, levels([500], 1))
+
+    waiting = parse_waiting(wrap(batch, parse_header(batch), limits, NOW_MS))
+
+    assert (waiting.type, waiting.numbers) == (WAITING, (-501, -501))
+
+
 def test_a_record_that_could_not_be_delivered_is_refused() -> None:
     batch = produced(1, bytes(10_000))
     with pytest.raises(ApiError) as refused:
@@ -98,7 +124,7 @@ def test_a_record_that_could_not_be_delivered_is_refused() -> None:
 
 def test_a_delivered_batch_says_how_far_delivery_has_come() -> None:
     due = [
-        DueRecord(NOW_MS + index, Record(50 - index, NOW_MS, b"k", b"v", (("own", b"x"),)))
+        due_record(NOW_MS + index, Record(50 - index, NOW_MS, b"k", b"v", (("own", b"x"),)))
         for index in range(3)
     ]
 
@@ -154,3 +180,31 @@ def test_a_front_that_is_cut_off_is_refused(cut: int) -> None:
 
     with pytest.raises(ApiError):
         parse_front(bytes(batch[:cut]))
+
+
+@given(
+    records=st.lists(
+        st.tuples(st.integers(0, 1 << 40), st.integers(0, 1 << 40), NEW_RECORDS),
+        min_size=1,
+        max_size=5,
+    ),
+    codec=st.sampled_from(Codec),
+)
+def test_what_is_delivered_is_the_record_with_more_headers(
+    records: list[tuple[int, int, NewRecord]], codec: Codec
+) -> None:
+    due = [due_record(due_ms, Record(offset, *record)) for due_ms, offset, record in records]
+
+    batch = build_delivered(due, 17, codec)
+
+    point = b"%d,%d,17" % records[-1][:2]
+    for (due_ms, offset, record), read in zip(records, iterate_records(batch), strict=True):
+        source = ("delivery-source", b"%d" % offset)
+        created = ("delivery-created-at", b"%d" % record.timestamp)
+        headers = (*record.headers, source, created)
+        if read.offset == 0:
+            headers += (("delivery-point", point),)
+        assert read == Record(read.offset, due_ms, record.key, record.value, headers)
+    header = parse_header(batch)
+    assert header.crc == compute_crc(batch, 0, len(batch))
+    assert header.max_timestamp == max(due_ms for due_ms, _, _ in records)

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from protocol.errors import ApiError
 from protocol.records.compression import Codec, compress, decompress
-from protocol.records.lz4_stored import LARGEST_BLOCKS, STORED_BIT, stored_blocks
+from protocol.records.lz4_stored import (
+    LARGEST_BLOCKS,
+    MOST_BLOCKS,
+    STORED_BIT,
+    stored_blocks,
+)
 
 HEADERS = st.sampled_from(list(LARGEST_BLOCKS))
 JAVAS_HEADER = next(iter(LARGEST_BLOCKS))
@@ -55,3 +60,11 @@ def test_what_is_taken_out_keeps_to_the_limit() -> None:
     assert decompress(Codec.LZ4, whole, 1000) == bytes(1000)
     with pytest.raises(ApiError, match="more than 999 bytes"):
         decompress(Codec.LZ4, whole, 999)
+
+
+def test_many_blocks_are_left_to_the_library() -> None:
+    few, many = ([b"x"] * count for count in (MOST_BLOCKS, MOST_BLOCKS + 1))
+    assert stored_blocks(memoryview(frame(JAVAS_HEADER, few))) == b"x" * MOST_BLOCKS
+    whole = frame(JAVAS_HEADER, many)
+    assert stored_blocks(memoryview(whole)) is None
+    assert decompress(Codec.LZ4, whole, 1000) == b"x" * (MOST_BLOCKS + 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from protocol.errors import ApiError
 from protocol.records.builder import NewRecord, encode_record
 from protocol.records.chain import last_record
-from protocol.records.outline import outline_record
+from protocol.records.outline import has_key, outline_record
 from protocol.records.plain import MAX_ROOM, NOT_PLAIN, is_plain_first, plain_last_timestamp
 
 SIZES = st.integers(0, 200) | st.sampled_from([58, 59, 8183, 8184, 8190, 8192])
@@ -53,7 +53,8 @@ def test_damaged_first_record_is_plain_only_if_reading_it_agrees(
     except ApiError:
         return
     if is_plain_first(body, 0):
-        assert outline_record(body, 0)[1:] == (0, 0, False)
+        _, *deltas, key_at, _ = outline_record(body, 0)
+        assert (deltas, has_key(body, key_at)) == ([0, 0], False)
 
 
 @given(
@@ -74,4 +75,6 @@ def test_damaged_last_record_is_plain_only_if_reading_it_agrees(
         return
     found = plain_last_timestamp(damaged, 0, offset_delta)
     if found != NOT_PLAIN:
-        assert outline_record(damaged, 0) == (len(damaged), found, offset_delta, False)
+        end, *deltas, key_at, _ = outline_record(damaged, 0)
+        assert (end, deltas) == (len(damaged), [found, offset_delta])
+        assert not has_key(damaged, key_at)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +13,8 @@ from protocol.records.batch import HEADER_BYTES, parse_header
 from protocol.records.builder import NewRecord, build_batch, encode_record
 from protocol.records.compression import Codec
 from protocol.records.control import ControlType, EndTransactionMarker, build_marker, parse_marker
-from protocol.records.outline import outline_record
-from protocol.records.record import Record, iterate_records, parse_record
+from protocol.records.outline import has_key, outline_record
+from protocol.records.record import Record, iterate_records, parse_headers, parse_record
 from protocol.records.varints import encode_varint, read_varint, read_varlong
 from tests.protocol.records.rewritten import rewritten
 
@@ -108,9 +110,18 @@ RECORD = NewRecord(5, b"key", b"value", (("name", b"x"),))
 @given(record=NEW_RECORDS)
 def test_outline_agrees_with_the_record(record: NewRecord) -> None:
     encoded = encode_record(record, 3, 0)
-    (timestamp_delta, offset_delta, key, *_), end = parse_record(encoded, 0)
-    expected = (end, timestamp_delta, offset_delta, key is not None)
-    assert outline_record(encoded, 0) == expected
+    (timestamp_delta, offset_delta, key, _, headers), end = parse_record(encoded, 0)
+    *outline, key_at, headers_at = outline_record(encoded, 0)
+    assert outline == [end, timestamp_delta, offset_delta]
+    assert has_key(encoded, key_at) == (key is not None)
+    count, begin = read_varint(encoded, headers_at)
+    assert parse_headers(encoded[begin:end], count) == headers
+
+
+@given(data=st.binary(max_size=40), count=st.integers(-1, 5))
+def test_bytes_that_are_no_headers_are_refused(data: bytes, count: int) -> None:
+    with suppress(ApiError):
+        assert len(parse_headers(data, count)) == max(count, 0)
 
 
 @given(

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 from zlib import crc32
 
-from storage.filesystem import Entry, Space, Stamp
+from storage.filesystem import Entry, Space, Stamp, sync_each
 from tests.simulation.machine.sockets import file_descriptor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from random import Random
 
     from protocol.wire import Buffer
+    from storage.filesystem import File
 
 INITIAL_CAPACITY = 1024
 
@@ -270,6 +271,13 @@ class SimulatedDisk:
     def sync_directory(self, path: str) -> None:
         if _clean(path) not in self._directories:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+
+    def sync_files(self, files: Sequence[File]) -> list[OSError | None]:
+        return sync_each(files)
+
+    @property
+    def syncs_together(self) -> bool:
+        return False
 
     def sync_all(self) -> None:
         if not self.forgets_to_sync:

@@ -130,8 +130,12 @@ class SimulatedStore(TreeStore):
     def on_interruption(self, listener: Callable[[], None]) -> None:
         self._listeners.append(listener)
 
+    @property
+    def is_reachable(self) -> bool:
+        return self._zookeeper.reaches(self._host) and not self._session._expired
+
     async def wait_until_reachable(self) -> None:
-        while not self._zookeeper.reaches(self._host) or self._session._expired:
+        while not self.is_reachable:
             if self._is_closed:
                 raise SessionExpiredError("/", "the store is closed")
             await asyncio.sleep(HEARTBEAT_SECONDS / 5)

@@ -68,3 +68,14 @@ def test_follower_refuses_what_it_has_and_what_is_damaged(tmp_path: Path) -> Non
     assert repeated.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
     assert corrupt.value.code == ErrorCode.CORRUPT_MESSAGE
     assert log.log_end_offset == 3
+
+
+def test_a_log_that_holds_nothing_may_begin_within_a_batch(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    log.truncate_fully_and_start_at(4)
+    assert log.begins_within(bytes(batch(10))) == 0
+    assert log.begins_within(bytes(batch(4))) is None  # it ends before
+    assert log.begins_within(bytes(batch(2, offset=4))) is None
+    assert log.begins_within(b"") is None
+    log.append_as_follower(bytes(batch(2, offset=4)), NOW_MS)
+    assert log.begins_within(bytes(batch(10))) is None

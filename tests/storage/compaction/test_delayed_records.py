@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.delays.delivered_batch import DeliveryPoint, DueRecord, build_delivered, parse_point
+from protocol.delays.delivered_batch import DeliveryPoint, build_delivered, parse_point
 from protocol.delays.delivered_remainder import delivered_remainder
 from protocol.delays.relay_batch import Position, Relay, build_relay
 from protocol.records.batch import DELAY_BIT, parse_header, replace_records
@@ -19,6 +19,7 @@ from storage.append.append_source import FROM_COORDINATOR
 from storage.delays.delay_index import DelayKind, kind_of
 from storage.filesystem import LocalFileSystem
 from storage.log.log_loader import LoadHints
+from tests.protocol.delays.due_records import due_record
 from tests.storage.compaction.compacting import compact, put, records_in
 from tests.storage.compaction.test_swap_crashes import KilledError, MortalFileSystem, opened
 from tests.storage.produced import NOW_MS, SMALL, Producer, append, new_log, reopen
@@ -55,7 +56,7 @@ def wait(log: Log, *keys: bytes, value: bytes | None = b"late", sequence: int = 
 def deliver(log: Log, waiting_from: int, *sources: tuple[int, bytes], due_ms: int = 60_000) -> int:
     """Append the delivery of records; returns its offset."""
     due = [
-        DueRecord(NOW_MS + due_ms, Record(source, NOW_MS, key, b"late")) for source, key in sources
+        due_record(NOW_MS + due_ms, Record(source, NOW_MS, key, b"late")) for source, key in sources
     ]
     return deliver_batch(log, build_delivered(due, waiting_from, Codec.NONE))
 
@@ -140,7 +141,7 @@ def test_a_delivered_batch_keeps_its_time_when_its_last_record_goes(tmp_path: Pa
     log = new_log(tmp_path, CONFIG)
     source = wait(log, b"a", b"b")
     due = [
-        DueRecord(NOW_MS + 1000 * (1 + index), Record(source + index, NOW_MS, key, b"late"))
+        due_record(NOW_MS + 1000 * (1 + index), Record(source + index, NOW_MS, key, b"late"))
         for index, key in enumerate([b"a", b"b"])
     ]
     at = deliver_batch(log, build_delivered(due, source + 2, Codec.LZ4))
@@ -157,7 +158,7 @@ def test_a_delivered_batch_keeps_its_time_when_its_last_record_goes(tmp_path: Pa
 
 def test_a_header_of_a_user_is_not_taken_for_the_point() -> None:
     own = (("delivery-point", b"1,2,3"),)
-    due = [DueRecord(9, Record(4, 1, b"a", b"1")), DueRecord(9, Record(5, 1, b"b", b"2", own))]
+    due = [due_record(9, Record(4, 1, b"a", b"1")), due_record(9, Record(5, 1, b"b", b"2", own))]
     batch = build_delivered(due, 6, Codec.NONE)
     second = list(iterate_records(batch))[1]
     rest = build_batch([NewRecord(9, second.key, second.value, second.headers)])

@@ -72,7 +72,7 @@ def test_truncation_drops_what_stands_at_an_offset_or_after(
 ) -> None:
     index = index_of(tmp_path, count)
 
-    index.prepare_truncation(BASE + 2 * cut)()
+    index.prepare_truncation(BASE + 2 * cut, lambda _: True)()
 
     expected = [entry(number) for number in range(min(cut, count))]
     assert entries(index) == expected

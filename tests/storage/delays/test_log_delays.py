@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.delays.delivered_batch import DueRecord, build_delivered
+from protocol.delays.delivered_batch import build_delivered
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
 from protocol.records.control import ControlType
@@ -16,7 +16,9 @@ from protocol.records.record import Record
 from protocol.records.validation import LargeContentsError
 from storage.append.append_source import FROM_COORDINATOR
 from storage.delays.delay_index import DelayEntry, DelayKind
+from storage.delays.delay_rebuild import HEADERS_AT_A_TIME
 from storage.delays.log_delays import NOTHING_WAITS
+from tests.protocol.delays.due_records import due_record
 from tests.storage.produced import (
     NOW_MS,
     SMALL,
@@ -63,7 +65,7 @@ def delayed(
 
 
 def deliver(log: Log, source: int, waiting_from: int) -> AppendInfo:
-    due = [DueRecord(NOW_MS + 60_000, Record(source, NOW_MS, None, b"v"))]
+    due = [due_record(NOW_MS + 60_000, Record(source, NOW_MS, None, b"v"))]
     data = memoryview(build_delivered(due, waiting_from, Codec.NONE))
     info = log.append_as_leader(data, 0, NOW_MS, FROM_COORDINATOR)
     log.advance_high_watermark(log.log_end_offset)
@@ -207,6 +209,25 @@ def test_retention_keeps_what_waits_and_what_follows_it(tmp_path: Path) -> None:
     assert log.log_start_offset == log.log_end_offset
 
 
+def test_a_delivery_that_is_not_committed_makes_nothing_needless(tmp_path: Path) -> None:
+    """It may be cut off, and then what it has delivered waits again."""
+    config = dataclasses.replace(DELAYING, retention_ms=1)
+    log = new_log(tmp_path, config)
+    first = append(log, delayed(1)).first_offset
+    append(log, batch(5, value=bytes(250)))
+    committed = append(log, batch(5, value=bytes(250))).last_offset + 1
+    due = [due_record(NOW_MS, Record(first, NOW_MS, None, b"v"))]
+    data = memoryview(build_delivered(due, committed, Codec.NONE))
+    log.append_as_leader(data, 0, NOW_MS, FROM_COORDINATOR)
+
+    log.delete_expired(NOW_MS + 10**9)
+    assert log.log_start_offset <= first
+    assert log.delays.needed_from() == first
+
+    log.advance_high_watermark(log.log_end_offset)
+    assert log.delays.needed_from() == NOTHING_WAITS
+
+
 def test_delete_records_and_deletion_take_what_waits(tmp_path: Path) -> None:
     log = new_log(tmp_path, DELAYING)
     filled(log)
@@ -238,3 +259,44 @@ def test_a_log_without_delays_has_no_file_for_them(tmp_path: Path) -> None:
     assert not list((tmp_path / "flights-0").glob("*.delays"))
     assert not log.delays.exist
     assert log.delays.needed_from() == NOTHING_WAITS
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 4])
+@pytest.mark.parametrize("damage", [bytes(24), b"\xff" * 24, b"\xff" * 5])
+def test_after_a_crash_what_is_damaged_before_the_recovery_point_is_made_anew(
+    tmp_path: Path, at: int, damage: bytes
+) -> None:
+    config = dataclasses.replace(DELAYING, segment_bytes=100_000)
+    log = new_log(tmp_path, config)
+    filled(log)
+    expected = entries(log)
+    log.close()
+    path = tmp_path / "flights-0" / f"{0:020d}.delays"
+    data = path.read_bytes()
+    if len(damage) < 24:
+        path.write_bytes(data[: 24 * at] + damage)  # cut within an entry
+    else:
+        path.write_bytes(data[: 24 * at] + damage + data[24 * (at + 1) :])
+
+    log, _ = reopen(tmp_path, config, recovery_point=expected[8].offset)
+
+    assert entries(log) == expected
+
+
+def test_a_step_of_making_an_index_anew_looks_at_few_batches(tmp_path: Path) -> None:
+    log = new_log(tmp_path, dataclasses.replace(DELAYING, segment_bytes=1 << 24))
+    count = 5 * HEADERS_AT_A_TIME
+    for _ in range(count):
+        append(log, delayed(1))
+    expected = entries(log)
+    assert log.segments.active.delays is not None
+    log.segments.active.delays.make_void()
+
+    rebuild = log.delays.rebuild(0)
+    steps = len(list(rebuild.steps()))
+    rebuild.sync()
+    rebuild.put_in_place()
+    rebuild.close()
+
+    assert steps == count // HEADERS_AT_A_TIME - 1, "the last one comes with what follows"
+    assert entries(log) == expected

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 TOPIC_ID = UUID(int=9)
 FILE = "closed-logs"
 MARK = ".kafka_cleanshutdown"
+BATCH_BYTES = len(batch(5))
 SLOW = ("flights-0", "hotels-0", "producers-0", "rolled-0")
 
 
@@ -292,6 +293,41 @@ def test_what_was_added_to_the_last_segment_is_found(data: Path) -> None:
         log = directories.get("flights", 0)
         assert log is not None
         assert all_offsets(log) == list(range(10))
+
+
+@pytest.mark.parametrize("left", [0, 40, BATCH_BYTES, BATCH_BYTES + 70, 3 * BATCH_BYTES, -1])
+def test_a_closed_segment_that_was_cut_is_noticed_when_it_is_first_opened(
+    data: Path, left: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is left of it is served, and the segments behind it; a line says what is lost."""
+    with started(data) as directories:
+        before = rolled(directories)
+        first, following = before.segments.base_offsets[1:3]
+        size = before.segments[1].size
+        expected = all_offsets(before)
+        directories.close()
+    os.truncate(data / "rolled-0" / f"{first:020d}.log", left % size)
+    kept = first + 5 * (left % size // BATCH_BYTES)
+
+    filesystem = CountingFileSystem()
+    with started(data, filesystem) as directories:
+        assert "rolled-0" not in {Path(path).name for path in filesystem.listed}
+        log = rolled(directories)
+        lost = range(kept, following)
+        assert all_offsets(log) == [offset for offset in expected if offset not in lost]
+        for offset in lost:
+            assert log.read(offset, 10_000, log.log_end_offset).first_offset == following
+        assert log.segments[1].max_timestamp < NOW_MS + 5
+        append(log, batch(5), epoch=2)
+        directories.close()
+    (told,) = [record.getMessage() for record in caplog.records if "was cut" in record.message]
+    assert told.endswith(f"from offset {kept} on it has nothing")
+
+
+def rolled(directories: LogDirectories) -> Log:
+    log = directories.get("rolled", 0)
+    assert log is not None
+    return log
 
 
 def test_directories_that_come_and_go_are_noticed(data: Path) -> None:

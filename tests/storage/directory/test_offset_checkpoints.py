@@ -78,3 +78,27 @@ def test_a_clean_stop_writes_whatever_somebody_did_to_the_file(logs: LogDirector
     logs.close()
 
     assert decode_offsets(path.read_bytes()) == {("flights", 0): 2, ("flights", 1): 2}
+
+
+def test_what_a_crash_kept_of_a_deleted_log_is_not_believed_of_the_next(tmp_path: Path) -> None:
+    directories = open_directories(tmp_path)
+    directories.load(lambda _: CONFIG)
+    deleted = directories.create("flights", 0, UUID(int=9), CONFIG, NOW_MS)
+    append(deleted, batch(9))
+    deleted.advance_high_watermark(9)
+    deleted.advance_log_start_offset(8)
+    directories.checkpoint_log_starts()
+    directories.delete("flights", 0, NOW_MS)
+    crash(directories)
+    again = open_directories(tmp_path)
+    again.load(lambda _: CONFIG)
+    append(again.create("flights", 0, UUID(int=6), CONFIG, NOW_MS), batch(7))
+    crash(again)
+
+    last = open_directories(tmp_path)
+    last.load(lambda _: CONFIG)
+
+    log = last.get("flights", 0)
+    assert log is not None
+    assert (log.log_start_offset, log.log_end_offset) == (0, 7)
+    last.close()

@@ -11,7 +11,8 @@ import pytest
 
 from config.topic import TopicConfig
 from protocol.errors import ApiError, ErrorCode
-from storage.producer.producer_history import MOST_HEADERS
+from storage.producer.producer import REMEMBERED_BATCHES
+from storage.producer.producer_history import MOST_HEADERS, MOST_REPEAT_HEADERS
 from tests.storage.produced import (
     NOW_MS,
     SMALL,
@@ -65,7 +66,7 @@ def test_five_batches_are_known_after_a_clean_stop(tmp_path: Path) -> None:
     log = reopen_clean(tmp_path, TopicConfig())
 
     assert all(is_known(log, 2 * number, 2 * number) for number in range(2, 7))
-    assert refused(log, 2)
+    assert len(remembered(log)) == REMEMBERED_BATCHES
     assert not send(log, 14).is_duplicate
 
 
@@ -175,3 +176,37 @@ def test_five_batches_are_known_though_many_small_segments_lie_between_them(tmp_
 
     assert segments > 20
     assert all(is_known(again, 2 * number, 242 * number) for number in UNDER_WAY)
+
+
+def test_an_older_batch_is_known_by_the_log(tmp_path: Path) -> None:
+    """A client that met the new leader first repeats later what the old one had appended."""
+    log = new_log(tmp_path, TopicConfig(segment_bytes=1000))
+    for number in range(20):
+        send(log, 2 * number)
+        send(log, 2 * number, producer_id=8)
+
+    assert all(is_known(log, 2 * number, 4 * number) for number in range(20))
+    assert len(remembered(log)) == REMEMBERED_BATCHES
+
+
+def test_an_older_batch_that_does_not_stand_in_the_log_is_out_of_order(tmp_path: Path) -> None:
+    """That later ones were appended proves nothing: the first of a producer may be any."""
+    log = new_log(tmp_path, TopicConfig())
+    for number in range(10, 20):
+        send(log, 2 * number)
+    assert refused(log, 18)
+    assert refused(log, 21)  # it overlaps two that are there
+    assert refused(log, 42)
+    log.advance_high_watermark(log.log_end_offset)
+    log.advance_log_start_offset(4)
+    assert refused(log, 20)
+    assert is_known(log, 24, 4)
+
+
+def test_an_older_batch_is_looked_for_so_far_and_no_farther(tmp_path: Path) -> None:
+    log = new_log(tmp_path, TopicConfig())
+    for number in range(5 * MOST_REPEAT_HEADERS):
+        send(log, 2 * number)
+    near = 9 * MOST_REPEAT_HEADERS
+    assert is_known(log, near, near)
+    assert refused(log, 0)

@@ -57,7 +57,6 @@ def test_each_of_the_last_five_batches_is_answered_with_its_first_offset(log: Lo
     assert [info.last_offset for info in repeats] == [3, 5, 7, 9, 11]
     assert all(info.is_duplicate for info in repeats)
     assert log.log_end_offset == 12
-    assert refusal(log, 0) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_repeat_of_another_size_is_out_of_order(log: Log) -> None:

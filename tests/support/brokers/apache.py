@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 FORMAT_TIMEOUT_SECONDS = 120
 ZOOKEEPER_SESSION_MS = 3000
 """A killed broker can register again when its old session has ended."""
+ZOOKEEPER_CONNECTION_MS = 60_000
+"""Otherwise it is the session's: too short for a handshake on a busy machine."""
 
 SCRIPT_FLAGS = (
     *("-server", "-Xms1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
@@ -137,6 +139,7 @@ def apache_3(
             "broker.id": "0",
             "zookeeper.connect": f"127.0.0.1:{zookeeper_port}",
             "zookeeper.session.timeout.ms": str(ZOOKEEPER_SESSION_MS),
+            "zookeeper.connection.timeout.ms": str(ZOOKEEPER_CONNECTION_MS),
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(broker.data_directory),
             **STANDALONE,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from coordinator.transactions.states import TransactionState
-from protocol.errors import ErrorCode
+from protocol.errors import ApiError, ErrorCode
+from protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from protocol.messages.transactions import WriteTxnMarkersRequest
 from tests.broker.coordinators.transaction_broker import (
     FLIGHTS,
@@ -20,14 +22,17 @@ from tests.broker.coordinators.transaction_broker import (
     run_transaction_broker,
     wait_for,
 )
+from tests.broker.handlers.one_broker import BROKER_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from broker.partitions.partition import Partition
     from protocol.messages.transactions import WriteTxnMarkersResponse
 
 S = TransactionState
+OTHER = BROKER_ID + 1
 
 
 @contextmanager
@@ -125,3 +130,38 @@ def test_a_marker_whose_leader_cannot_be_told_is_looked_for_again(tmp_path: Path
         assert broker.take_failures() == ["leaders for transaction markers"]
 
     run_transaction_broker(tmp_path, scenario)
+
+
+def test_a_decision_whose_flush_failed_is_carried_out_once_it_is_committed(tmp_path: Path) -> None:
+    """As for want of a descriptor: the broker leads on, and nobody else would complete it."""
+
+    async def scenario(broker: TransactionBroker) -> None:
+        producer = await prepared(broker)
+        await broker.add(producer, FLIGHTS)
+        partition = broker.transactions.shard_for(PRODUCER).partition
+        await follow_with(broker, partition, in_sync=[BROKER_ID, OTHER])
+        ending = asyncio.ensure_future(broker.end(producer))  # noqa: TID251
+        await broker.turn()
+
+        partition._limits_changed(ApiError(ErrorCode.KAFKA_STORAGE_ERROR))
+        assert (await ending).error_code == ErrorCode.NOT_COORDINATOR
+        await follow_with(broker, partition, in_sync=[BROKER_ID])
+
+        await wait_for(broker, S.COMPLETE_COMMIT)
+
+    run_transaction_broker(tmp_path, scenario, transaction_state_log_min_isr=1)
+
+
+async def follow_with(broker: TransactionBroker, partition: Partition, in_sync: list[int]) -> None:
+    """Have a partition of the coordinators replicated to another broker, or no more."""
+    state = LeaderAndIsrPartitionState(
+        partition_index=partition.index,
+        controller_epoch=partition.controller_epoch,
+        leader=BROKER_ID,
+        leader_epoch=partition.leader_epoch + 1,
+        isr=in_sync,
+        partition_epoch=partition.partition_epoch + 1,
+        replicas=[BROKER_ID, OTHER],
+        is_new=False,
+    )
+    broker.replicas.lead_or_follow(partition.topic, partition.topic_id, state)

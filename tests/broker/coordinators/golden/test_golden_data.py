@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.fetch.fetch_sessions import FetchSessions
+from broker.fetch.fetch_sessions import FetchSessions, SessionLimits
 from broker.handlers import all_handlers
 from controller.topics.topics import NewTopic
 from tests.broker.coordinators.golden.data_script import OFFSETS_PARTITIONS, DataScript
@@ -22,7 +22,7 @@ def test_answers_are_those_of_apache(path: Path, tmp_path: Path) -> None:
     text = path.read_text()
 
     async def scenario(broker: TransactionBroker) -> None:
-        broker.services.fetch_sessions = FetchSessions(0, 0, lambda: 1)
+        broker.services.fetch_sessions = FetchSessions(SessionLimits(0, 0, 0), lambda: 1)
         await broker.find_coordinator()
         await broker.find_transaction_coordinator()
         await broker.topics.create([NewTopic("flights", 3)], broker.metadata.racks)

@@ -21,6 +21,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.share_group_state import WriteShareGroupStateRequest
 from tests.broker.coordinators.group_broker import GroupBroker, run_group_broker
+from tests.broker.coordinators.loading import until_forgotten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,7 +178,8 @@ def test_what_is_not_needed_any_more_leaves_the_log(tmp_path: Path) -> None:
         coordinators.prune()
         assert (log.log_start_offset, log.log_end_offset) == (7, 8)
 
-        await coordinators.forget_topics({key(broker).topic_id})
+        coordinators.topics_deleted({key(broker).topic_id})
+        await until_forgotten()
         assert not shard.share_states.share_partitions
 
     run_group_broker(

@@ -102,3 +102,18 @@ def test_a_replica_to_come_is_created_where_it_is_wanted(tmp_path: Path) -> None
         assert rest.directory is broker.logs.directories[0], "the one wanted is offline"
 
     run_broker(tmp_path, scenario)
+
+
+def test_of_several_directories_for_one_replica_the_last_counts(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await broker.ask(creation(new("orders")), 7)
+        second_directory(broker, tmp_path / "other")
+        to_and_fro = [tmp_path / "other", tmp_path] * 20
+        request = AlterReplicaLogDirsRequest(
+            dirs=[one for path in to_and_fro for one in asking(path, ("orders", 0)).dirs]
+        )
+        (topic,) = (await broker.ask(request, 2)).results
+        assert [one.error_code for one in topic.partitions] == [ErrorCode.NONE]
+        assert (len(broker.logs.moves), list((tmp_path / "other").iterdir())) == (0, [])
+
+    run_broker(tmp_path, scenario)

@@ -130,3 +130,22 @@ def test_broker_that_does_not_serve_them_says_so(tmp_path: Path, keys: dict[str,
         }
 
     run_group_broker(tmp_path, scenario, **keys)
+
+
+def test_member_that_names_too_many_topics_is_refused(tmp_path: Path) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await broker.find_coordinator()
+        assert (await join(broker)).error_code == ErrorCode.NONE
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=GROUP,
+            member_id="b",
+            member_epoch=0,
+            rebalance_timeout_ms=60_000,
+            subscribed_topic_names=["a", "b"],
+            topic_partitions=[],
+        )
+        refused = await broker.ask(request, 1)
+        assert refused.error_code == ErrorCode.INVALID_REQUEST
+        assert refused.error_message.endswith("2 topics, group.member.max.topics is 1")
+
+    run_group_broker(tmp_path, scenario, group_member_max_topics=1)

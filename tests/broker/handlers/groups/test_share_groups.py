@@ -22,8 +22,10 @@ from protocol.messages.share_group_offsets import (
 )
 from protocol.messages.share_groups import ShareGroupDescribeRequest, ShareGroupHeartbeatRequest
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
+from tests.broker.coordinators.loading import until_forgotten
 from tests.controller.harness import turns
 from tests.support.broker_parts.allowing import allowing
+from tests.support.loop_watch import as_another_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -226,7 +228,8 @@ def test_a_deleted_topic_is_forgotten_by_its_groups(tmp_path: Path) -> None:
         await ready(broker)
         await join(broker)
         topic_id = broker.metadata.topic_id(TOPIC)
-        await broker.groups.forget_shares({topic_id})
+        broker.groups.share_topics_deleted({topic_id})
+        await until_forgotten()
         found = broker.groups.shard_for(GROUP).groups.shares.groups.find(GROUP)
         assert found is not None
         assert found.states.initialised == {}
@@ -334,7 +337,8 @@ def test_what_share_coordinators_refuse_is_not_read(tmp_path: Path) -> None:
 
 
 def errors_alive() -> list[ApiError]:
-    return [one for one in gc.get_objects() if isinstance(one, ApiError)]
+    with as_another_process():  # there are millions, of all the tests before
+        return [one for one in gc.get_objects() if isinstance(one, ApiError)]
 
 
 def test_errors_of_partitions_without_offsets_are_freed_with_the_answer(tmp_path: Path) -> None:
@@ -355,3 +359,19 @@ def test_errors_of_partitions_without_offsets_are_freed_with_the_answer(tmp_path
             gc.enable()
 
     run_group_broker(tmp_path, scenario, **KEYS)
+
+
+def test_member_that_names_too_many_topics_is_refused(tmp_path: Path) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await broker.find_coordinator()
+        request = ShareGroupHeartbeatRequest(
+            group_id=GROUP,
+            member_id="A" * 22,
+            member_epoch=0,
+            subscribed_topic_names=["a", "b"],
+        )
+        refused = await broker.ask(request, 1)
+        assert refused.error_code == ErrorCode.INVALID_REQUEST
+        assert refused.error_message.endswith("2 topics, group.member.max.topics is 1")
+
+    run_group_broker(tmp_path, scenario, group_member_max_topics=1, **KEYS)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker.partitions.partition import Partition
+    from broker.requests.steps import Steps
 
 BATCH_BYTES = len(records(3))
 
@@ -151,6 +152,7 @@ class CountedRead:
     """Counts how often partitions are read, and finds too little each time."""
 
     is_satisfied = False
+    is_large = False
     session = None
 
     def __init__(self, *, is_by_follower: bool) -> None:
@@ -163,7 +165,10 @@ class CountedRead:
     def watched(self) -> list[Partition]:
         return []
 
-    def response(self) -> FetchResponse:
+    def run_in_steps(self) -> Steps[None]:
+        raise AssertionError("it is not large")
+
+    def answered(self) -> FetchResponse:
         return FetchResponse(responses=[])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from broker.runtime.deferred import HangUp
+from broker.security.acls.acl_filter import AclFilter
 from config.checks import ACL_AUTHORIZER, STANDARD_AUTHORIZER
 from protocol.acl_types import AclOperation, PatternType, PermissionType, ResourceType
 from protocol.errors import ErrorCode
@@ -254,3 +255,36 @@ def test_an_unavailable_store_is_told(tmp_path: Path) -> None:
         broker.store.come_back()
 
     run_broker(tmp_path, scenario, authorizer_class_name=STANDARD_AUTHORIZER, **SUPER)
+
+
+def test_so_many_matches_are_refused_and_nothing_is_deleted(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        await create(broker, acl(), acl(principal="User:bob"), acl("payments"))
+        named = DeleteAclsRequest.Filter(**wanted(resource_name_filter="orders"))
+        response = await broker.ask(DeleteAclsRequest(filters=[named] * 3), 3)
+        codes = [(one.error_code, len(one.matching_acls)) for one in response.filter_results]
+        assert codes == [(ErrorCode.INVALID_REQUEST, 0)] * 3
+        assert "more than 5 acls" in response.filter_results[0].error_message
+        assert len(await described(broker)) == 3
+        assert await deleted(broker, wanted()) == [["orders", "orders", "payments"]]
+
+    keys = {"authorizer_class_name": STANDARD_AUTHORIZER, "authorizer_max_deletions_per_request": 5}
+    run_broker(tmp_path, scenario, **keys, **SUPER)
+
+
+@BOTH
+def test_a_filter_that_comes_again_costs_no_look_at_each_entry(
+    tmp_path: Path, authorizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(AclFilter, "matches_entry", lambda *one: asked.append(one))
+
+    async def scenario(broker: OneBroker) -> None:
+        await create(broker, *(acl(principal=f"User:{number}") for number in range(20)))
+        many = [wanted(resource_name_filter="orders")] * 20
+        first, *others = await deleted(broker, *many)
+        assert first == ["orders"] * 20
+        assert others == [first if authorizer == STANDARD_AUTHORIZER else []] * 19
+        assert asked == []
+
+    run_broker(tmp_path, scenario, authorizer_class_name=authorizer, **SUPER)

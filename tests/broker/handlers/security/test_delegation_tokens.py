@@ -9,6 +9,7 @@ import pytest
 
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
+from broker.requests.steps import STEPS_AT_ONCE
 from broker.runtime.deferred import Deferred
 from broker.security.principal import TokenPrincipal
 from protocol.acl_types import AclOperation, ResourceType
@@ -282,5 +283,17 @@ def test_expired_tokens_are_removed_by_the_controller(tmp_path: Path) -> None:
         await broker.settle("expire delegation tokens")
         expiry.stop()
         assert (await alice.describe()).tokens == []
+
+    run(tmp_path, scenario)
+
+
+def test_tokens_of_many_owners_are_described_in_steps(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        alice = Client(broker, "User:alice")
+        created = await alice.create()
+        names = [f"stranger{number}" for number in range(3 * STEPS_AT_ONCE)]
+        described = await alice.describe(*names, "alice")
+        assert [token.token_id for token in described.tokens] == [created.token_id]
+        assert (await alice.describe(*names)).tokens == []
 
     run(tmp_path, scenario)

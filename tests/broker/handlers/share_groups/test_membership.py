@@ -271,7 +271,7 @@ def test_state_that_cannot_be_read_is_an_error_and_read_again_by_the_next(tmp_pa
         refused = await later(waiting)
         broker.state.refusal = None
 
-        assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert refused.error_code == ErrorCode.OFFSET_NOT_AVAILABLE
         assert acquired(await broker.fetched(share_session_epoch=1)) == [(0, 8, 1)]
 
     run_share_broker(tmp_path, scenario)

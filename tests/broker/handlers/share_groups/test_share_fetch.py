@@ -189,6 +189,50 @@ def test_gap_and_rejected_records_never_come_again(tmp_path: Path) -> None:
     run_share_broker(tmp_path, scenario)
 
 
+COORDINATOR_IS_AWAY = (
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.REQUEST_TIMED_OUT,
+)
+
+
+@pytest.mark.parametrize("code", COORDINATOR_IS_AWAY)
+def test_error_of_a_coordinator_that_is_away_is_one_that_stock_consumers_ask_again_after(
+    tmp_path: Path, code: ErrorCode
+) -> None:
+    """Apache Kafka's throws IllegalStateException at errors of coordinators."""
+
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=1)
+        broker.state.refusal = code
+
+        refused = await broker.fetched()
+        broker.state.refusal = None
+
+        assert refused.error_code == ErrorCode.OFFSET_NOT_AVAILABLE
+        assert acquired(await broker.fetched(share_session_epoch=1)) == [(0, 2, 1)]
+
+    run_share_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("code", COORDINATOR_IS_AWAY)
+def test_acknowledgement_is_refused_with_an_error_that_passes_while_the_coordinator_is_away(
+    tmp_path: Path, code: ErrorCode
+) -> None:
+    async def scenario(broker: ShareBroker) -> None:
+        await broker.fill(batches=1)
+        await broker.fetched()
+        broker.state.refusal = code
+
+        refused = await broker.acknowledge(1, (0, 2, ACCEPT))
+
+        assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    run_share_broker(tmp_path, scenario)
+
+
 def test_acknowledgement_that_is_not_stored_is_refused_and_can_be_repeated(tmp_path: Path) -> None:
     async def scenario(broker: ShareBroker) -> None:
         await broker.fill(batches=1)

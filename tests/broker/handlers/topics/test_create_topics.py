@@ -38,7 +38,7 @@ def new(name: str, partitions: int = 1, factor: int = 1, **configs: str | None) 
     )
 
 
-def creation(*topics: Topic, timeout_ms: int = 10_000, dry: bool = False) -> CreateTopicsRequest:
+def creation(*topics: Topic, timeout_ms: int = 60_000, dry: bool = False) -> CreateTopicsRequest:
     return CreateTopicsRequest(topics=list(topics), timeout_ms=timeout_ms, validate_only=dry)
 
 

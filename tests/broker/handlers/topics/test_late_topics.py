@@ -49,6 +49,9 @@ async def put_another_in_its_place(broker: OneBroker) -> None:
 
 async def is_deleted(broker: OneBroker) -> bool:
     await turns(300)
+    # A deletion goes on once the disk has forgotten the log.
+    await asyncio.get_running_loop().run_in_executor(broker.disk_thread, int)
+    await turns(300)
     return await broker.store.exists(PATH) is None
 
 

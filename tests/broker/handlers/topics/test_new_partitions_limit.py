@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import broker.handlers.topics.create_partitions
 import broker.handlers.topics.create_topics
 import broker.handlers.topics.metadata  # noqa: F401  (the handlers register themselves)
+from controller.topics.topics import TopicCommands
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.topics import CreatePartitionsRequest, CreateTopicsRequest
@@ -156,7 +157,7 @@ def test_a_topic_whose_default_count_is_too_large_is_not_created_on_demand(
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(wanted("orders"), 12)
-        await broker.settle("create topic orders")
+        await broker.settle("create topics on first use")
 
         assert "topic orders not created" in caplog.text
         assert APACHES_WORDS in caplog.text
@@ -177,8 +178,7 @@ def test_no_more_partitions_are_under_way_on_demand_than_a_request_may_create(
         assert [answered[name] for name in names[2:]] == [later, later]
 
         await broker.metadata.wait_until(lambda: set(begun) <= set(broker.metadata.topics))
-        for name in begun:
-            await broker.settle(f"create topic {name}")
+        await broker.settle("create topics on first use")
         answered = codes(await broker.ask(wanted(*names), 12))
         assert [answered[name] for name in names] == [
             ErrorCode.NONE,
@@ -188,3 +188,26 @@ def test_no_more_partitions_are_under_way_on_demand_than_a_request_may_create(
         ]
 
     run_broker(tmp_path, scenario, num_partitions=2, max_new_partitions_per_request=5)
+
+
+def test_topics_that_are_wanted_together_are_created_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each creation reads the names of all topics: one for each topic would take for ever."""
+    created: list[int] = []
+    create = TopicCommands.create
+
+    async def counting(commands: TopicCommands, topics: Any, *others: Any, **more: Any) -> Any:
+        created.append(len(topics))
+        return await create(commands, topics, *others, **more)
+
+    async def scenario(broker: OneBroker) -> None:
+        monkeypatch.setattr(TopicCommands, "create", counting)
+        names = [f"topic-{number}" for number in range(50)]
+        await broker.ask(wanted(*names), 12)
+        await broker.ask(wanted("later"), 12)
+        await broker.metadata.wait_until(lambda: {*names, "later"} <= set(broker.metadata.topics))
+
+    run_broker(tmp_path, scenario)
+    assert sum(created) == 51
+    assert len(created) <= 3

@@ -6,7 +6,12 @@ import random
 
 import pytest
 
-from broker.security.acls.acl_authorizer import AclAuthorizer, AuthorizerSettings, shown_host
+from broker.security.acls.acl_authorizer import (
+    LONGEST_KEPT,
+    AclAuthorizer,
+    AuthorizerSettings,
+    shown_host,
+)
 from protocol.acl_types import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -280,3 +285,10 @@ def test_drawn_lists_are_decided_as_by_looking_at_each(seed: int) -> None:
             chance.choice(names),
         )
         assert decider.allows(*asked) == by_the_book(acls, asked), asked
+
+
+def test_decisions_about_names_that_no_topic_has_are_not_kept() -> None:
+    decider = authorizer({topic("*"): [allow(READ)]})
+    assert may(decider, READ, "x" * LONGEST_KEPT)
+    assert may(decider, READ, "x" * (LONGEST_KEPT + 1))
+    assert [len(name) for *_, name in decider._decisions] == [LONGEST_KEPT]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from coordinator.consumer_groups.settings import ConsumerGroupSettings
@@ -331,6 +333,20 @@ def test_regular_expression_that_is_none_is_refused() -> None:
 
     assert member.join(subscribed_topic_regex="(") is ErrorCode.INVALID_REGULAR_EXPRESSION
     assert harness.shard.consumers.groups.find("orders") is None
+
+
+def test_a_group_has_so_many_regular_expressions() -> None:
+    harness = consumer_harness(dataclasses.replace(AT_ONCE, pattern_max_count=2), orders=2)
+    a, b, c = (Member(harness, name, []) for name in "abc")
+    assert a.join(subscribed_topic_names=None, subscribed_topic_regex="o.*") is ErrorCode.NONE
+    assert b.join(subscribed_topic_names=None, subscribed_topic_regex="or.*") is ErrorCode.NONE
+    settle(a, b)
+
+    refused = ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert c.join(subscribed_topic_names=None, subscribed_topic_regex="x.*") is refused
+    assert c.join(subscribed_topic_names=None, subscribed_topic_regex="or.*") is ErrorCode.NONE
+    assert b.heartbeat(subscribed_topic_regex="y.*") is refused  # as "or.*" is that of c too
+    assert a.heartbeat(subscribed_topic_regex="x.*") is ErrorCode.NONE
 
 
 def test_empty_classic_group_becomes_a_consumer_group_and_back() -> None:

@@ -1,0 +1,69 @@
+"""Several endpoints that are asked one after the other, each for what its broker leads."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from broker.http.client import DEFAULT_ENDPOINT, FailedError, UnavailableError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator
+
+    Page = Callable[[str, int, str | None], dict[str, Any]]
+    """Asks an endpoint for at most so many records, from a place on; raises FailedError."""
+
+EXIT_OK, EXIT_FAILED = 0, 1
+
+
+class EndpointsInTurn:
+    """One that is down is passed by: another may lead what it led."""
+
+    def __init__(self, options: argparse.Namespace, page: Page) -> None:
+        """Those of `add_options`."""
+        self.urls: list[str] = options.endpoint or [DEFAULT_ENDPOINT]
+        self._page = page
+        self._down: list[str] = []
+        self._unasked: dict[int, int] | None = None
+        """Partitions that no endpoint has told of to the end, with their leaders."""
+
+    def records(self, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each record and the endpoint that knows of it. Raises FailedError if none answers."""
+        left = limit
+        for url in self.urls:
+            start: str | None = None
+            elsewhere: dict[int, int] = {}
+            while left > 0:
+                try:
+                    page = self._page(url, left, start)
+                except UnavailableError as error:
+                    self._down.append(str(error))
+                    break
+                for record in page["records"]:
+                    yield url, record
+                left -= len(page["records"])
+                start = page["next"]
+                # One that came to this broker between two pages was passed by if it lies before.
+                elsewhere |= dict(page["led_elsewhere"])
+                if start is None:
+                    self._note_asked(elsewhere)
+                    break
+        if left <= 0:
+            self._unasked = {}  # as many as were wanted
+        if self._unasked is None:
+            raise FailedError("\n".join(self._down))
+
+    def tell(self, undone: str) -> int:
+        """Say what is down, and which partitions were not `undone`; returns the exit code."""
+        for text in self._down:
+            sys.stderr.write(f"{text}\n")
+        unasked = self._unasked or {}
+        for partition, leader in sorted(unasked.items()):
+            led = f"led by broker {leader}" if leader >= 0 else "without a leader"
+            sys.stderr.write(f"partition {partition} was not {undone}: it is {led}\n")
+        return EXIT_FAILED if unasked else EXIT_OK
+
+    def _note_asked(self, elsewhere: dict[int, int]) -> None:
+        known = elsewhere if self._unasked is None else self._unasked
+        self._unasked = {number: known[number] for number in known.keys() & elsewhere.keys()}
