@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -22,6 +23,28 @@ def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def is_bad(line: str) -> bool:
+def check_fine(seeds: range, *arguments: str) -> None:
+    """Every seed keeps every promise."""
+    done = simulate(*arguments, "--seeds", f"{seeds.start}-{seeds.stop}", "--trace")
+
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert done.stdout.count(": fine") == len(seeds), done.stdout[-2000:]
+
+
+def check_found(defect: str, shows: str, likely: str, seeds: str, *arguments: str) -> None:
+    """A planted defect shows in one of the likely seeds, or of all, and as what it is.
+
+    `shows` matches what is told of it, so that none is found by accident.
+    """
+    done = simulate(*arguments, "--seeds", likely, "--defect", defect)
+    if done.returncode == 0:
+        done = simulate(*arguments, "--seeds", seeds, "--defect", defect)
+
+    (found,) = (line for line in done.stdout.splitlines() if _is_bad(line))
+    assert re.search(shows, found), found
+    assert done.returncode == 1
+
+
+def _is_bad(line: str) -> bool:
     """Whether a line is of a seed that is not fine."""
     return line.startswith("seed ") and ": fine (" not in line

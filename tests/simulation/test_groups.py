@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from tests.simulation.group_defects import GROUP_DEFECTS
-from tests.simulation.processes import is_bad, simulate
+from tests.simulation.processes import check_fine, check_found
 
 SEEDS = "0-300"
 """Among which each defect shows; the first that shows it ends the search."""
@@ -46,10 +44,7 @@ SHOWS = {
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 30), marks=pytest.mark.slow)])
 def test_groups_keep_every_promise(seeds: range) -> None:
-    done = simulate("--groups", "--seeds", f"{seeds.start}-{seeds.stop}", "--trace")
-
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert done.stdout.count(": fine") == len(seeds)
+    check_fine(seeds, "--groups")
 
 
 @pytest.mark.timeout(600)
@@ -58,13 +53,7 @@ def test_groups_keep_every_promise(seeds: range) -> None:
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SHOWS],
 )
 def test_a_planted_defect_of_groups_is_found(defect: str) -> None:
-    done = simulate("--groups", "--seeds", LIKELY.get(defect, SEEDS), "--defect", defect)
-    if done.returncode == 0:
-        done = simulate("--groups", "--seeds", SEEDS, "--defect", defect)
-
-    (found,) = (line for line in done.stdout.splitlines() if is_bad(line))
-    assert re.search(SHOWS[defect], found), found
-    assert done.returncode == 1
+    check_found(defect, SHOWS[defect], LIKELY.get(defect, SEEDS), SEEDS, "--groups")
 
 
 def test_each_planted_defect_is_looked_for() -> None:

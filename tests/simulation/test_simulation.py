@@ -5,30 +5,22 @@ Each runs in a process of its own, whose hashes are the same in every run.
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from tests.simulation.delay_defects import DELAY_DEFECTS
-from tests.simulation.processes import is_bad, simulate
+from tests.simulation.processes import check_fine, check_found, simulate
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 50), marks=pytest.mark.slow)])
 def test_seeds_keep_every_promise(seeds: range) -> None:
-    done = simulate("--seeds", f"{seeds.start}-{seeds.stop}", "--trace")
-
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert done.stdout.count(": fine") == len(seeds)
+    check_fine(seeds)
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 40), marks=pytest.mark.slow)])
 def test_what_waits_is_delivered_once_and_never_early(seeds: range) -> None:
-    done = simulate("--delays", "--seeds", f"{seeds.start}-{seeds.stop}", "--trace")
-
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert done.stdout.count(": fine") == len(seeds)
+    check_fine(seeds, "--delays")
 
 
 def test_a_seed_gives_the_same_run_each_time() -> None:
@@ -93,10 +85,4 @@ SHOWS = {
 )
 def test_a_planted_defect_is_found(defect: str) -> None:
     more = ["--delays"] * (defect in DELAY_DEFECTS)
-    done = simulate("--seeds", LIKELY.get(defect, SEEDS), "--defect", defect, *more)
-    if done.returncode == 0:
-        done = simulate("--seeds", SEEDS, "--defect", defect, *more)
-
-    (found,) = (line for line in done.stdout.splitlines() if is_bad(line))
-    assert re.search(SHOWS[defect], found), found
-    assert done.returncode == 1
+    check_found(defect, SHOWS[defect], LIKELY.get(defect, SEEDS), SEEDS, *more)

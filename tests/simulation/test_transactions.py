@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from tests.simulation.processes import is_bad, simulate
+from tests.simulation.processes import check_fine, check_found
 from tests.simulation.transaction_defects import TRANSACTION_DEFECTS
 
 SEEDS = "0-100"
@@ -34,10 +32,7 @@ SHOWS = {
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 30), marks=pytest.mark.slow)])
 def test_transactions_keep_every_promise(seeds: range) -> None:
-    done = simulate("--transactions", "--seeds", f"{seeds.start}-{seeds.stop}", "--trace")
-
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert done.stdout.count(": fine") == len(seeds)
+    check_fine(seeds, "--transactions")
 
 
 @pytest.mark.timeout(600)
@@ -46,13 +41,7 @@ def test_transactions_keep_every_promise(seeds: range) -> None:
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SHOWS],
 )
 def test_a_planted_defect_of_transactions_is_found(defect: str) -> None:
-    done = simulate("--transactions", "--seeds", LIKELY[defect], "--defect", defect)
-    if done.returncode == 0:
-        done = simulate("--transactions", "--seeds", SEEDS, "--defect", defect)
-
-    (found,) = (line for line in done.stdout.splitlines() if is_bad(line))
-    assert re.search(SHOWS[defect], found), found
-    assert done.returncode == 1
+    check_found(defect, SHOWS[defect], LIKELY[defect], SEEDS, "--transactions")
 
 
 def test_each_planted_defect_is_looked_for() -> None:
