@@ -33,7 +33,7 @@ NO_TIMESTAMP: Final = -1
 
 
 class CleanedSegment:
-    """Takes batches in order, then `finish`."""
+    """Takes batches in order, then `finish`, then `sync`."""
 
     def __init__(self, filesystem: FileSystem, job: CleaningJob, base_offset: int) -> None:
         """Create the `.log.cleaned` file, empty."""
@@ -49,6 +49,7 @@ class CleanedSegment:
         self._begun = 0
         self._written_out = 0
         self._waiting: list[Buffer] = []
+        self._files: list[File] = []
         self._offset_index = bytearray()
         self._time_index = bytearray()
         self._aborted = bytearray()
@@ -83,13 +84,12 @@ class CleanedSegment:
         self._aborted += ABORTED_ENTRY.pack(ABORTED_VERSION, *aborted)
 
     def finish(self, modified_ms: int) -> tuple[int, int, bool, int]:
-        """Write everything and wait for the disk.
+        """Write everything.
 
         Returns the sizes of offset and time index, whether there is a transaction index, and the
         size of the delay index.
         """
         self._write()
-        self._wait_until(self._written)
         self._add_time_entry()
         files = [
             self._file,
@@ -100,10 +100,15 @@ class CleanedSegment:
             files.append(self._put(file_names.TRANSACTION_INDEX, self._aborted))
         if self._delays:
             files.append(self._put(file_names.DELAY_INDEX, self._delays))
-        sync_all_of(self._filesystem, files)
+        self._files = files
         self._filesystem.set_modified(self._path(file_names.LOG), modified_ms)
         sizes = len(self._offset_index), len(self._time_index)
         return *sizes, bool(self._aborted), len(self._delays)
+
+    def sync(self) -> None:
+        """Return when everything is on the disk, on whichever thread."""
+        self._wait_until(self._written)
+        sync_all_of(self._filesystem, self._files)
 
     def _write(self) -> int:
         data = b"".join(self._waiting)

@@ -8,13 +8,15 @@
 The map has a fixed size. If the keys of the dirty part do not fit, it reaches as far as they do;
 records behind that stay as they are, and the next cleaning begins there.
 
-Nothing here touches a file that the broker uses: what is written is named `.cleaned`.
+Nothing here touches a file that the broker uses: what is written is named `.cleaned`. While the
+disk takes in one new segment, the next is written.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from protocol.errors import ApiError
 from protocol.records.batch import DELAY_BIT, parse_header
 from storage.compaction.batch_filter import BatchFilter, Whole
 from storage.compaction.cleaned_segment import CleanedSegment
@@ -37,14 +39,23 @@ if TYPE_CHECKING:
     from storage.filesystem import FileSystem
 
 
+def when_asked(work: Callable[[], None]) -> Callable[[], None]:
+    """Wait for the disk on the caller's thread, once the next segment is written."""
+    return work
+
+
 def clean(
-    job: CleaningJob, filesystem: FileSystem, throttle: Callable[[int], None]
+    job: CleaningJob,
+    filesystem: FileSystem,
+    throttle: Callable[[int], None],
+    begin: Callable[[Callable[[], None]], Callable[[], None]] = when_asked,
 ) -> Iterator[CleanedGroup | CleaningDone]:
     """Write one new segment for each item, which the caller puts in place; then the end.
 
-    `throttle` is told how many bytes were just read or written, and may take its time. Raises
-    ApiError (DamagedFileError among them) when the log is not sound, OSError when the disk is not
-    or is full; the segment begun then has left its files behind.
+    `throttle` is told how many bytes were just read or written, and may take its time. `begin` is
+    given what waits for the disk, may begin it on another thread, and returns what waits for its
+    end. Raises ApiError (DamagedFileError among them) when the log is not sound, OSError when the
+    disk is not or is full; the segment begun then has left its files behind.
     """
     reader = SourceReader(job, filesystem, throttle)
     hasher = KeyHasher(bytes.fromhex(job.hash_seed))
@@ -58,14 +69,35 @@ def clean(
     following = [one.base_offset for one in job.segments[len(cleanable) :]]
     end_offset = following[0] if following else job.end_offset
     bytes_written = 0
+    under_way: list[_Flush] = []  # one at most
     for group in group_segments(cleanable, end_offset, job.segment_limits):
-        target = CleanedSegment(filesystem, job, group[0].base_offset)
-        rewriting.rewrite(group, reader, target)
+        try:
+            target = CleanedSegment(filesystem, job, group[0].base_offset)
+            rewriting.rewrite(group, reader, target)
+            indexes = target.finish(group[-1].modified_ms)
+        except (ApiError, OSError):
+            # What came before is whole, and makes room on a disk that is full.
+            yield from map(_flushed, under_way)
+            raise
+        yield from map(_flushed, under_way)
         bytes_written += target.size
-        indexes = target.finish(group[-1].modified_ms)
         sources = tuple(segment.base_offset for segment in group)
-        yield CleanedGroup(sources, target.size, *indexes, group[-1].modified_ms)
+        cleaned = CleanedGroup(sources, target.size, *indexes, group[-1].modified_ms)
+        under_way = [_Flush(cleaned, begin(target.sync))]
+    yield from map(_flushed, under_way)
     yield CleaningDone(clean_end_offset, reader.bytes_read, bytes_written, decide.keyless)
+
+
+class _Flush(NamedTuple):
+    """A new segment that is written, and may not be on the disk yet."""
+
+    cleaned: CleanedGroup
+    wait: Callable[[], None]
+
+
+def _flushed(flush: _Flush) -> CleanedGroup:
+    flush.wait()
+    return flush.cleaned
 
 
 class _Rewriting:

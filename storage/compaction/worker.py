@@ -7,6 +7,7 @@ It reads jobs and the word to go on from standard input and answers on standard 
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from protocol.errors import ApiError
@@ -17,6 +18,8 @@ from storage.filesystem import LocalFileSystem
 from storage.side_process import SideProcess, Throttle, yield_to_everybody
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from storage.compaction.job import Report
 
 
@@ -28,18 +31,20 @@ class Worker:
 
     def __init__(self, process: SideProcess) -> None:
         self._process = process
+        self._disk = ThreadPoolExecutor(1, "disk")
         self._is_waited_for = False
         """Whether the broker still has to say that a segment is in its place."""
 
     def work(self, line: bytes) -> None:
         """Do one job and report on it.
 
-        While the broker puts a segment in its place, the next one is already being written.
+        While the disk takes in a segment, and the broker puts it in its place, the next one is
+        already being written.
         """
         job = CleaningJob.decode(line)
         throttle = Throttle(job.limits.bytes_per_second)
         try:
-            for report in clean(job, LocalFileSystem(), throttle):
+            for report in clean(job, LocalFileSystem(), throttle, self._begin):
                 self._tell(report)
         except DamagedDelaysError as damage:
             self._tell(CleaningFailed(damage.message, damaged_delays=damage.base_offset))
@@ -48,6 +53,9 @@ class Worker:
         except OSError as error:
             where = error.filename or job.directory
             self._tell(CleaningFailed(f"{where}: {error.strerror}", error.errno or 0))
+
+    def _begin(self, work: Callable[[], None]) -> Callable[[], None]:
+        return self._disk.submit(work).result
 
     def _tell(self, report: Report) -> None:
         if self._is_waited_for:
