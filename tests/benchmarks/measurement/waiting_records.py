@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 BATCH_BYTES = 16 * 1024
 SEGMENT_BYTES = 100_000_000
-"""Ten million records of 100 B are a dozen segments."""
-READ_SHARE = 10
-"""A tenth of the records is read."""
+"""A hundred million records of 100 B are a hundred segments and more."""
+READ_SHARE = 100
+"""One record of a hundred is read."""
 AT_ONCE = 10_000
 SILENCE_SECONDS = 30.0
 MEGABYTE = 1_000_000
@@ -102,7 +102,7 @@ def _consumer(broker: BrokerProcess) -> Consumer:
 
 
 WAITING_ROWS: dict[str, Row] = {
-    "waiting-oldest": waiting_row("oldest", 10_000_000),
-    "waiting-newest": waiting_row("newest", 10_000_000),
+    "waiting-oldest": waiting_row("oldest", 100_000_000),
+    "waiting-newest": waiting_row("newest", 100_000_000),
 }
 """By the name that `--rows` takes."""
