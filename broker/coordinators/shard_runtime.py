@@ -79,7 +79,9 @@ class ShardRuntime(Generic[RecordT]):
         self._format = record_format
         self._replay = replay
         self._appended_to = 0
-        self._once_active: list[Callable[[], None]] = []
+        self.once_active: list[Callable[[Any], None]] = []
+        """What is to be done once the log is replayed, by this shard or by one that takes its place
+        as it could not be loaded: one entry for each deletion of topics meanwhile."""
         self.step_reached: Callable[[str], None] | None = None
         """Is told of each record in the log, for tests (`broker.runtime.failpoints`)."""
 
@@ -130,16 +132,16 @@ class ShardRuntime(Generic[RecordT]):
         self.stage = Stage.ACTIVE
         self._appended_to = self.partition.log.log_end_offset
         self.run(self.loaded(self._clock.now_ms()))
-        waiting, self._once_active = self._once_active, []
+        waiting, self.once_active = self.once_active, []
         for callback in waiting:
-            callback()
+            callback(self)
 
-    def when_active(self, callback: Callable[[], None]) -> None:
+    def when_active(self, callback: Callable[[Any], None]) -> None:
         """Call at once, or when the log is replayed; never if leadership is lost before."""
         if self.stage is Stage.ACTIVE:
-            callback()
-        elif self.stage is Stage.LOADING:
-            self._once_active.append(callback)
+            callback(self)
+        else:
+            self.once_active.append(callback)
 
     def unload(self) -> None:
         """Refuse all parked requests: leadership is lost, or the broker stops."""

@@ -76,9 +76,14 @@ class Shards(Generic[ShardT]):
         if is_leader:
             self._begin(partition, FIRST_PAUSE_MS)
 
-    def _begin(self, partition: Partition, pause_ms: int) -> None:
-        """Load a shard, at once if its log is empty; retry after the pause if that fails."""
+    def _begin(self, partition: Partition, pause_ms: int, failed: ShardT | None = None) -> None:
+        """Load a shard, at once if its log is empty; retry after the pause if that fails.
+
+        It does what was to be done by one that has `failed` to load.
+        """
         shard = self._shards[partition.index] = self._make(partition)
+        if failed is not None:
+            shard.once_active = failed.once_active
         shard.step_reached = self.step_reached
         if partition.log.log_start_offset == partition.log.log_end_offset:
             self._activate(shard, pause_ms)
@@ -134,22 +139,22 @@ class Shards(Generic[ShardT]):
     def _begin_again(self, shard: ShardT, pause_ms: int) -> None:
         """Begin with an empty shard, unless leadership was lost since."""
         if self._shards.get(shard.partition.index) is shard:
-            self._begin(shard.partition, min(2 * pause_ms, LONGEST_PAUSE_MS))
+            self._begin(shard.partition, min(2 * pause_ms, LONGEST_PAUSE_MS), shard)
 
     # Clean-up
 
     def forget(self, forgotten: Callable[[ShardT], Iterator[Sequence[Any]]], name: str) -> None:
         """Have each shard append what `forgotten` yields for it, in slices, as tasks of that name.
 
-        `forgotten` is called now, its iterator taken later: by a shard that loads, when it has.
+        `forgotten` is called now, or for a shard that loads, before it serves anybody; its iterator
+        is taken later.
         """
-        for shard in self._shards.values():
-            shard.when_active(partial(self._spawn_forgetting, shard, forgotten(shard), name))
 
-    def _spawn_forgetting(
-        self, shard: ShardT, forgotten: Iterator[Sequence[Any]], name: str
-    ) -> None:
-        self.spawn(self._forget(shard, forgotten), name)
+        def spawn(shard: ShardT) -> None:
+            self.spawn(self._forget(shard, forgotten(shard)), name)
+
+        for shard in self._shards.values():
+            shard.when_active(spawn)
 
     async def _forget(self, shard: ShardT, forgotten: Iterator[Sequence[Any]]) -> None:
         async for records in self.slices().each(forgotten):

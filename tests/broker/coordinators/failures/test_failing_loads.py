@@ -14,7 +14,8 @@ from broker.runtime.supervision import FIRST_PAUSE_MS
 from coordinator.shard import GroupShard
 from protocol.errors import ErrorCode
 from tests.broker.coordinators.group_broker import GROUP, GroupBroker, run_group_broker
-from tests.broker.coordinators.loading import until_loaded
+from tests.broker.coordinators.loading import until_forgotten, until_loaded
+from tests.broker.coordinators.test_groups import commit, committed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +85,13 @@ async def until_served(broker: GroupBroker, member_id: str) -> None:
             await broker.timers.sleep(FIRST_PAUSE_MS)
 
 
+async def until_active(broker: GroupBroker) -> None:
+    index = broker.groups.partition_for(GROUP)
+    async with asyncio.timeout(SECONDS):
+        while index not in {shard.partition.index for shard in broker.groups.active_shards()}:
+            await broker.timers.sleep(FIRST_PAUSE_MS)
+
+
 @pytest.mark.parametrize(
     ("owner", "method"),
     [(GroupShard, "replay"), (GroupShardRuntime, "loaded"), (GroupShardRuntime, "activate")],
@@ -104,6 +112,32 @@ def test_a_shard_that_could_not_be_loaded_is_loaded_again(
         assert failures.left == 0
         assert failures.noted == {"coordinator loading": 2}
         assert not broker.groups.is_loading
+
+    run_group_broker(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("moment", ["while it loads", "once it has failed"])
+def test_a_topic_that_is_deleted_before_a_shard_can_be_loaded_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await broker.create_topic("flights")
+        await broker.find_coordinator()
+        assert await commit(broker, 700, "flights") == ErrorCode.NONE
+        failures = Failures(GroupShardRuntime.loaded, times=2)
+        monkeypatch.setattr(broker.groups, "_note", failures.note)
+        monkeypatch.setattr(GroupShardRuntime, "loaded", failures.replacement())
+
+        lead_anew(broker)
+        if moment == "once it has failed":
+            await until_loaded(broker.groups)
+            assert failures.left == 1
+        broker.groups.topics_deleted({"flights"})
+        await until_active(broker)
+        await until_forgotten()
+
+        assert failures.left == 0
+        assert await committed(broker, "flights") == -1
 
     run_group_broker(tmp_path, scenario)
 
