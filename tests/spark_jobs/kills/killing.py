@@ -15,6 +15,7 @@ when all of it is done. Between the two lies all that a job does to the world.
 from __future__ import annotations
 
 import enum
+import itertools
 import random
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -136,6 +137,9 @@ def kill_while_writing(
 ) -> list[str]:
     """Kill the driver when it writes, after so many batches; return what batches were under way.
 
+    It dies `delay` seconds after it began to write, or when it next writes if it has committed all
+    by then.
+
     `written` tells how much it has written, as the world sees it. It changes between a batch's plan
     and its commit, and no moment by the checkpoint's files is sure to come after it.
     """
@@ -148,10 +152,13 @@ def kill_while_writing(
             return sum(len(job.committed(query)) for query in job.named_queries()) >= batches
 
         assert wait_until(lambda: has_come_so_far() or is_over(), RUN_SECONDS, POLL_SECONDS)
-        before = written()
-        assert wait_until(lambda: written() != before or is_over(), RUN_SECONDS, POLL_SECONDS)
-        wait_until(is_over, delay, POLL_SECONDS)
-        assert not is_over(), driver.said()
+        for pause in itertools.chain([delay], itertools.repeat(0.0)):
+            before = written()
+            assert wait_until(lambda: written() != before or is_over(), RUN_SECONDS, POLL_SECONDS)  # noqa: B023
+            wait_until(is_over, pause, POLL_SECONDS)
+            assert not is_over(), driver.said()
+            if job.unfinished_batches():
+                break
         driver.kill()
     return job.unfinished_batches()
 
