@@ -35,6 +35,9 @@ ONE_ACK: Final = 1
 MOST_BYTES: Final = 1 << 16
 """Keys, values and headers of one batch, unless one record has more. Fixed: it is made on the event
 loop, and is to fit into `max.message.bytes` of whatever topic."""
+ELECTION_MS: Final = 1_000
+"""A partition without a leader is told of once attempts are so far apart: before, it may have just
+been created."""
 RETRY_SUFFIX: Final = ".retry"
 DEAD_SUFFIX: Final = ".dlq"
 
@@ -102,7 +105,8 @@ class DeadLetterRelay:
             if code is ErrorCode.NONE:
                 pause_ms = FIRST_PAUSE_MS
                 continue
-            self._tell(code)
+            if code is not ErrorCode.LEADER_NOT_AVAILABLE or pause_ms > ELECTION_MS:
+                self._tell(code)
             await self._loop.timers.sleep(pause_ms)
             pause_ms = min(2 * pause_ms, LONGEST_PAUSE_MS)
 

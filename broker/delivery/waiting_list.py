@@ -11,7 +11,7 @@ from broker.delivery.dead_letter_sender import committed
 from broker.delivery.sources import OpenedBatch, Sources, is_large, open_batch
 from broker.delivery.waiting_queue import Waiting
 from broker.replication.replica_machine import ACKS_ALL
-from protocol.delays.delay_headers import CANCEL
+from protocol.delays.header_names import CANCEL
 from protocol.delays.waiting_batch import build_cancellation, is_cancellation
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import parse_header

@@ -27,6 +27,7 @@ class EndpointsInTurn:
         self._down: list[str] = []
         self._unasked: dict[int, int] | None = None
         """Partitions that no endpoint has told of to the end, with their leaders."""
+        self._may_be_more = False
 
     def records(self, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each record and the endpoint that knows of it. Raises FailedError if none answers."""
@@ -44,6 +45,7 @@ class EndpointsInTurn:
                     yield url, record
                 left -= len(page["records"])
                 start = page["next"]
+                self._may_be_more = left <= 0 and (start is not None or url != self.urls[-1])
                 # One that came to this broker between two pages was passed by if it lies before.
                 elsewhere |= dict(page["led_elsewhere"])
                 if start is None:
@@ -58,6 +60,8 @@ class EndpointsInTurn:
         """Say what is down, and which partitions were not `undone`; returns the exit code."""
         for text in self._down:
             sys.stderr.write(f"{text}\n")
+        if self._may_be_more:
+            sys.stderr.write("there may be more: these are as many as --limit asks for\n")
         unasked = self._unasked or {}
         for partition, leader in sorted(unasked.items()):
             led = f"led by broker {leader}" if leader >= 0 else "without a leader"

@@ -70,7 +70,7 @@ def read_request(text: str) -> LookupRequest:
         Query(key, message_id, from_ms, to_ms),
         number_of(given, "partition", None),
         _place(given.get("start", "0:0")),
-        max(1, number_of(given, "limit", None) or DEFAULT_LIMIT),
+        limit_of(given),
         _is_read_committed(given.get("isolation", READ_COMMITTED)),
     )
 
@@ -123,6 +123,14 @@ def number_of(
     if not (text.isascii() and text.isdigit()) or len(text) > LONGEST_PLACE or int(text) >= most:
         raise BadRequestError(f"{name}={text:.100} is no number that can be")
     return int(text)
+
+
+def limit_of(given: dict[str, str]) -> int:
+    """How many records are wanted at most."""
+    limit = number_of(given, "limit", None)
+    if limit == 0:
+        raise BadRequestError("limit=0 asks for nothing")
+    return DEFAULT_LIMIT if limit is None else limit
 
 
 def _time(given: dict[str, str], name: str, default: int) -> int:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 from broker.delivery.waiting_list import FIRST, PageLimits, WaitingList, size_of
 from broker.delivery.waiting_queue import Waiting
 from broker.key_index.request import (
-    DEFAULT_LIMIT,
     BadRequestError,
     content_of,
+    limit_of,
     number_of,
     parameters_of,
 )
@@ -193,7 +193,7 @@ def read_list_request(query: str) -> ListRequest:
         given["topic"],
         number_of(given, "partition", None),
         content_of(given, "id"),
-        max(1, number_of(given, "limit", None) or DEFAULT_LIMIT),
+        limit_of(given),
         _start(given.get("start", "0:-1:-1")),
     )
 

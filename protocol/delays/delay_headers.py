@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from protocol.delays.header_names import CANCEL, DELIVER_AFTER, DELIVER_AT
 from protocol.delays.retry_headers import DEAD, RetryRules, delay_of
 from protocol.errors import ErrorCode
 from protocol.records.outline import outline_record
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 
     from protocol.records.record import Header
 
-DELIVER_AT: Final = "deliver-at"
-DELIVER_AFTER: Final = "deliver-after"
-CANCEL: Final = "deliver-cancel"
 CANCEL_MARK: Final = CANCEL.encode()
 MARK: Final = b"deliver-"
 """Part of each name: records without these bytes need no look at their headers."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from protocol.delays.delay_headers import are_direct, cancelled_offsets, delivery_times
+from protocol.delays.retry_headers import is_sent_again
 from protocol.delays.waiting_batch import build_cancellation, build_waiting
 from protocol.errors import ApiError, ErrorCode
-from protocol.records.record import record_bytes
+from protocol.records.record import parse_record, record_bytes
 from protocol.records.varints import read_varint
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ LARGE_COMPRESSED_BYTES: Final = 1 << 13
 
 ADDED_BYTES: Final = 320
 """What delivery adds to a record, a batch of its own included, is less."""
+RETRIED_BYTES: Final = 2 * ADDED_BYTES
+"""The same, of one that is sent to a retry topic: it can be sent again with what was added."""
 
 
 def wrap(
@@ -42,21 +45,25 @@ def wrap(
     times = delivery_times(body, header.record_count, limits, now_ms)
     if limits.retries is None and are_direct(times):
         return batch
-    _check_sizes(body, limits.largest_bytes)
+    added = ADDED_BYTES if limits.retries is None else RETRIED_BYTES
+    _check_sizes(body, limits.largest_bytes, added)
     return build_waiting(batch, header, times, now_ms)
 
 
-def _check_sizes(body: bytes | bytearray, most: int) -> None:
+def _check_sizes(body: bytes | bytearray, most: int, added: int) -> None:
     """Refuse a record that does not fit into the log without the batch's compression."""
-    if len(body) + ADDED_BYTES <= most:
+    if len(body) + added <= most:
         return
     position = 0
     while position < len(body):
         length, start = read_varint(body, position)
+        if length + added > most:
+            (*_, headers), _ = parse_record(body, position)
+            more = ADDED_BYTES if is_sent_again(headers) else added
+            if length + more > most:
+                raise ApiError(
+                    ErrorCode.MESSAGE_TOO_LARGE,
+                    f"a record of {length} bytes waits: uncompressed and with {more} bytes more "
+                    f"it must fit into max.message.bytes and segment.bytes, {most}",
+                )
         position = start + length
-        if length + ADDED_BYTES > most:
-            raise ApiError(
-                ErrorCode.MESSAGE_TOO_LARGE,
-                f"a record of {length} bytes waits: uncompressed and with {ADDED_BYTES} bytes more "
-                f"it must fit into max.message.bytes and segment.bytes, {most}",
-            )

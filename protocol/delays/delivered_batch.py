@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from protocol.delays.header_names import CREATED_AT, POINT, SOURCE
 from protocol.delays.retry_headers import given_back
 from protocol.delays.stored_record import DueRecord, encode_due, encode_headers
 from protocol.records.batch import (
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from protocol.records.compression import Codec
     from protocol.wire import Buffer
 
-SOURCE: Final = "delivery-source"
-CREATED_AT: Final = "delivery-created-at"
-POINT: Final = "delivery-point"
 _SOURCE: Final = encode_varint(len(SOURCE)) + SOURCE.encode()
 _CREATED_AT: Final = encode_varint(len(CREATED_AT)) + CREATED_AT.encode()
 """The names of headers, after their lengths."""

@@ -16,7 +16,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-from protocol.delays.delivered_batch import POINT, point_text
+from protocol.delays.delivered_batch import point_text
+from protocol.delays.header_names import POINT
 from protocol.records.batch import (
     CONTROL_BIT,
     DELAY_BIT,

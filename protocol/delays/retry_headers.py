@@ -19,6 +19,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from protocol.delays.header_names import OF_DELAYS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -35,8 +37,6 @@ DEAD: Final = -(1 << 63)
 
 _ATTEMPT = re.compile(rb"[0-9]{1,9}")
 _OF_DEATH: Final = frozenset({ATTEMPTS, DEAD_SOURCE, DEAD_TIME})
-_OF_DELAYS: Final = "deliver-"
-_OF_DELIVERIES: Final = "delivery-"
 _SHOWN_BYTES: Final = 40
 
 
@@ -82,6 +82,11 @@ def attempts_made(headers: Sequence[Header]) -> int:
     return int(value)
 
 
+def is_sent_again(headers: Sequence[Header]) -> bool:
+    """Whether a record has been given back before."""
+    return any(name == ATTEMPT for name, _ in headers)
+
+
 def delay_of(headers: Sequence[Header], rules: RetryRules) -> int | None:
     """How long a record waits now, in milliseconds; None for a dead letter.
 
@@ -122,8 +127,4 @@ def dead_letter(
 
 def _kept(headers: Sequence[Header]) -> list[Header]:
     """What is the client's: all but what is said of delays, deliveries and attempts."""
-    return [
-        header
-        for header in headers
-        if header[0] != ATTEMPT and not header[0].startswith((_OF_DELAYS, _OF_DELIVERIES))
-    ]
+    return [header for header in headers if header[0] != ATTEMPT and header[0] not in OF_DELAYS]

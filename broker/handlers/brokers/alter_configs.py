@@ -23,6 +23,7 @@ from broker.handlers.brokers.config_resources import (
     no_configuration,
     require_access,
 )
+from broker.handlers.topics.delivery_settings import check_delivery
 from broker.metadata.group_configs import GROUP_ENTITY, group_entity
 from broker.metadata.metadata_watch import repeated_among
 from broker.requests.api_table import handles
@@ -250,6 +251,7 @@ class _Alteration:
             self._require(topic)  # deleted, perhaps, while it was read
             altered = change(before)
             validate_topic_config(altered, broker.topic_configs.defaults)
+            check_delivery(topic, altered)
             return altered
 
         await self._store(TOPIC_ENTITY, topic, alter)

@@ -14,6 +14,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from broker.handlers.topics.bounded_creation import create_within
+from broker.handlers.topics.delivery_settings import check_delivery
 from broker.handlers.topics.mutation_quota import refused_creations
 from broker.metadata.metadata_watch import (
     not_controller,
@@ -179,6 +180,7 @@ def _checked_configs(context: Context, topic: Wanted) -> dict[str, str]:
     configs = {config.name: config.value or "" for config in topic.configs}
     try:
         validate_topic_config(configs, context.broker.topic_configs.defaults)
+        check_delivery(topic.name, configs)
     except ConfigError as error:
         raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
     return configs

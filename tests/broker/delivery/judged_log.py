@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from protocol.delays.delivered_batch import CREATED_AT, SOURCE
+from protocol.delays.header_names import CREATED_AT, SOURCE
 from protocol.delays.retry_headers import ATTEMPT
 from protocol.delays.waiting_batch import CANCELLED, parse_waiting
 from protocol.records.batch import DELAY_BIT, RELAY_BIT, parse_header

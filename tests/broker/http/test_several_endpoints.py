@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LOOK_UPS = [(delivery, ("list",)), (key_index, ("--key", "4711"))]
 PARTITIONS = 2
 PAGE = 2
+MORE = "there may be more: these are as many as --limit asks for\n"
 
 
 class Broker:
@@ -202,7 +203,11 @@ def test_a_list_that_ends_at_its_limit_misses_no_partition(
     main: Main, words: Sequence[str], brokers: list[Broker], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(main, (*words, "--limit", "4"), *[one.url for one in brokers]) == 0
-    assert told(capsys) == (ALL[:4], "")
+    assert told(capsys) == (ALL[:4], MORE)
+    assert run(main, (*words, "--limit", "3"), *[one.url for one in brokers]) == 0
+    assert told(capsys) == (ALL[:3], MORE)
+    assert run(main, (*words, "--limit", "6"), *[one.url for one in brokers]) == 0
+    assert told(capsys) == (ALL[:6], "")
 
 
 PLACE = "cancel", "--partition", "1", "--offset", "8"

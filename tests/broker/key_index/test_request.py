@@ -58,6 +58,7 @@ def test_times_are_milliseconds_or_iso_8601(time: str, expected: int) -> None:
         ("topic=orders&key=a&partition=-1", "no number"),
         ("topic=orders&key=a&partition=99999999999", "no number"),
         ("topic=orders&key=a&limit=%D9%A3", "no number"),
+        ("topic=orders&key=a&limit=0", "limit=0 asks for nothing"),
         ("topic=orders&key=a&from=yesterday", "neither milliseconds nor a time"),
         ("topic=orders&key=a&start=5", "no PARTITION:OFFSET"),
         ("topic=orders&key=a&start=1:" + "9" * 40, "no PARTITION:OFFSET"),

@@ -57,11 +57,15 @@ def test_what_is_given_back_has_its_own_headers_and_one_count() -> None:
         ("retry-attempt", b"1"),
         ("retry-first-time", b"500"),
         ("delivery-source", b"17"),
+        ("delivery-address", b"12 Main St"),
+        ("deliver-to", b"Bob"),
     ]
 
     assert given_back(sent, 900) == (
         ("reason", b"no stock"),
         ("retry-first-time", b"500"),
+        ("delivery-address", b"12 Main St"),
+        ("deliver-to", b"Bob"),
         ("retry-attempt", b"2"),
     )
     assert given_back([], 900) == (("retry-first-time", b"900"), ("retry-attempt", b"1"))

@@ -122,6 +122,36 @@ def test_a_record_that_could_not_be_delivered_is_refused() -> None:
     assert parse_waiting(wrapped).numbers == (-6,) * 20
 
 
+def test_what_a_retry_topic_has_taken_once_it_takes_again() -> None:
+    """The largest record, with all that the broker adds to it meanwhile."""
+    most, numbers = 10_000, b"%d" % ((1 << 63) - 1)
+    limits = DelayLimits(0, 1000, most, levels([500], 99))
+    largest = next(
+        size for size in range(most, 0, -1) if not _refused(limits, bytes(size), headers=())
+    )
+    added = (
+        ("retry-first-time", numbers),
+        ("retry-attempt", b"98"),
+        ("delivery-source", numbers),
+        ("delivery-created-at", numbers),
+        ("delivery-point", b",".join([numbers] * 3)),
+    )
+
+    again = [NewRecord(NOW_MS, None, bytes(largest), added)]
+    assert len(build_batch(again)) <= most
+    assert not _refused(limits, bytes(largest), added)
+    assert largest > most - 700
+
+
+def _refused(limits: DelayLimits, value: bytes, headers: tuple[tuple[str, bytes], ...]) -> bool:
+    batch = build_batch([NewRecord(NOW_MS, None, value, headers)])
+    try:
+        wrap(batch, parse_header(batch), limits, NOW_MS)
+    except ApiError as error:
+        return error.code is ErrorCode.MESSAGE_TOO_LARGE
+    return False
+
+
 def test_a_delivered_batch_says_how_far_delivery_has_come() -> None:
     due = [
         due_record(NOW_MS + index, Record(50 - index, NOW_MS, b"k", b"v", (("own", b"x"),)))

@@ -1,0 +1,18 @@
+"""Names of the headers that mean something in topics with delays (docs/messaging.md)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DELIVER_AT: Final = "deliver-at"
+DELIVER_AFTER: Final = "deliver-after"
+CANCEL: Final = "deliver-cancel"
+"""What producers write."""
+
+SOURCE: Final = "delivery-source"
+CREATED_AT: Final = "delivery-created-at"
+POINT: Final = "delivery-point"
+"""What the broker writes to a record that has waited."""
+
+OF_DELAYS: Final = frozenset({DELIVER_AT, DELIVER_AFTER, CANCEL, SOURCE, CREATED_AT, POINT})
+"""All of them. Other names with the same beginnings are the clients' own."""
