@@ -75,12 +75,15 @@ class GroupShard(ShardState):
     # Life
 
     def on_loaded(self, now_ms: int) -> Effects:
-        """The log has been replayed: members' sessions begin, too large groups shrink."""
+        """The log has been replayed: members' sessions begin, too large groups shrink.
+
+        Those whose coordinator died before it could rebalance them are rebalanced.
+        """
         effects = Effects()
         for group in self._groups.values():
             for member in group.members.values():
                 self._rebalance.restart_session(group, member, now_ms)
-            if len(group.members) > self._settings.max_size:
+            if len(group.members) > self._settings.max_size or group.lacks_rebalance:
                 self._rebalance.prepare(group, now_ms, effects)
         for kind in self._kinds:
             kind.on_loaded(now_ms)

@@ -91,6 +91,11 @@ class ClassicGroup:
         return self.awaiting_join == len(self.members) and not self.pending_members
 
     @property
+    def lacks_rebalance(self) -> bool:
+        """Whether somebody has left without a rebalance, as its record says (`downgrade`)."""
+        return bool(self.members) and self.leader_id is None
+
+    @property
     def rebalance_timeout_ms(self) -> int:
         """The longest of its members'."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)

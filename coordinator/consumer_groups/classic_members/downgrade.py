@@ -1,7 +1,9 @@
 """From a consumer group to a classic one, once all members speak the classic protocol.
 
 The classic group is stable at the consumer group's epoch, with the target assignment as that of its
-generation. Usually it is rebalanced at once: somebody has just left.
+generation. Usually it is rebalanced at once: somebody has just left, and nobody has the partitions
+of theirs. Its record names no leader then, so that a broker which loads it knows that it has to be
+rebalanced: nothing else tells it of a coordinator that died in between.
 """
 
 from __future__ import annotations
@@ -108,6 +110,8 @@ def downgrade_records(
     except DecodeError as error:
         reason = f"Cannot downgrade the classic group {group.group_id}: {error}."
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, reason) from error
+    if joining is None:
+        classic.leader_id = None
     records = group_tombstones(group, renamed)
     records.append(generation_record(classic, assignments, now_ms))
     return records, {member.member_id: member.protocols for member in classic.members.values()}

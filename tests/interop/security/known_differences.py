@@ -90,6 +90,22 @@ def _is_another_error(difference: Difference) -> bool:
     return bool(ours == theirs)
 
 
+def _is_allowed_by_both(difference: Difference) -> bool:
+    """3.9 with ZooKeeper finalises no features, and refuses all of them for what they are."""
+    return not any(_refusals(shown) for shown in (difference.ours, difference.theirs))
+
+
+def _refusals(shown: Any) -> list[Any]:
+    """Errors of access."""
+    if isinstance(shown, list):
+        return [error for each in shown for error in _refusals(each)]
+    if not isinstance(shown, dict):
+        return []
+    own = [value for name, value in shown.items() if name.endswith("error_code")]
+    within = [error for value in shown.values() for error in _refusals(value)]
+    return [error for error in own if error in REFUSALS] + within
+
+
 def _with_one_other_error(shown: Any) -> Any:
     """All errors that are not of access made the same."""
     if isinstance(shown, list):
@@ -113,5 +129,6 @@ _EXPLAINED: dict[ApiKey, Callable[[Difference], bool]] = {
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _is_another_error,
     ApiKey.ALTER_CONFIGS: _is_another_error,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _is_another_error,
+    ApiKey.UPDATE_FEATURES: _is_allowed_by_both,
     **dict.fromkeys(AMONG_BROKERS, _is_another_error),
 }

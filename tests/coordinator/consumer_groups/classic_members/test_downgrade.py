@@ -70,10 +70,26 @@ def test_the_record_holds_the_target_of_everybody() -> None:
 
     group = loaded.shard.find(GROUP)
     assert group is not None
-    assert group.state is GroupState.STABLE
     assert {each.member_id for each in classic} == group.members.keys()
     assert all(each.assignment for each in group.members.values())
     assert loaded.shard.consumers.groups.find(GROUP) is None
+
+
+def test_others_rebalance_though_the_coordinator_dies_before_they_do() -> None:
+    """Otherwise nobody had the partitions of the one that left, as nobody else was told."""
+    harness, classic, member = mixed_group()
+    member.leave()
+
+    loaded = harness.restarted()
+
+    told = [loaded.heartbeat(each.member_id, each.generation) for each in classic]
+    assert told == [ErrorCode.REBALANCE_IN_PROGRESS] * 2
+    for each in classic:
+        each.harness = loaded
+    rejoin_all(loaded, classic)
+    assert [each.count for each in classic] == [3, 3]
+    again = loaded.restarted()
+    assert [again.heartbeat(each.member_id, each.generation) for each in classic] == [0, 0]
 
 
 def test_all_that_members_support_is_known_after_the_move() -> None:

@@ -127,8 +127,12 @@ def test_member_leaves_a_consumer_group(
 
 @pytest.mark.parametrize("step", ["GroupMetadata", "GroupMetadata:2", "OffsetCommit"])
 def test_members_of_a_classic_group(mortal: BrokerProcess, group: LoadedGroup, step: str) -> None:
-    restart(mortal, step)
-    for _ in range(2):
+    first, _, occurrence = step.partition(":")
+    if occurrence:  # two that come at the same time have one generation
+        group.join("classic")
+        group.settle()
+    restart(mortal, first)
+    for _ in range(1 if occurrence else 2):
         group.join("classic")
     goes_on(mortal, group)
 
