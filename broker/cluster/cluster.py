@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker.network.links import LinkError
 from broker.partitions.partition import Partition
-from broker.partitions.partition_round import PartitionRound, has_followers
+from broker.partitions.partition_round import PartitionRound
 from protocol.errors import ApiError
 from protocol.messages.controlled_shutdown import ControlledShutdownRequest
 
@@ -59,7 +59,8 @@ class Cluster:
         self.replicas.on_assignment(self.fetchers.partition_changed)
 
         def of_followers(step: Callable[[Partition], None], name: str) -> PartitionRound:
-            return PartitionRound(self.replicas, self.loop, step, name, has_followers)
+            followed = self.replicas.followed
+            return PartitionRound(self.replicas, self.loop, step, name, followed)
 
         deaths = of_followers(Partition.brokers_changed, "change of brokers")
 

@@ -1,27 +1,15 @@
-"""A step taken with all partitions that need it, in slices: there may be tens of thousands.
-
-Most rest, and seeing that costs less than asking before each whether others are to be served.
-"""
+"""A step taken with all partitions that need it, in slices: there may be tens of thousands."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
 
     from broker.partitions.partition import Partition
     from broker.partitions.replicas import Replicas
     from broker.runtime.event_loop import BackgroundLoop
-
-
-LOOKED_AT: Final = 1000
-"""Partitions passed over in one go: a fifth of a millisecond."""
-
-
-def has_followers(partition: Partition) -> bool:
-    """Whether this broker leads it, and others follow."""
-    return bool(partition.machine.in_sync.followers)
 
 
 class PartitionRound:
@@ -33,12 +21,15 @@ class PartitionRound:
         loop: BackgroundLoop,
         step: Callable[[Partition], None],
         name: str,
-        is_concerned: Callable[[Partition], bool] = lambda _: True,
+        concerned: Iterable[Partition] | None = None,
     ) -> None:
-        """`name` says what a round is about, in log lines and metrics."""
+        """`name` says what a round is about, in log lines and metrics.
+
+        It is gone through as `concerned` is when it begins; all replicas, if that is not given.
+        """
         self._replicas = replicas
         self._loop = loop
-        self._is_concerned = is_concerned
+        self._concerned = replicas if concerned is None else concerned
         self._step = step
         self._name = name
         self._is_wanted = False
@@ -55,19 +46,10 @@ class PartitionRound:
         try:
             while self._is_wanted:
                 self._is_wanted = False
-                async for partition in self._loop.slices().each(self._concerned()):
-                    if partition is not None:
-                        self._take(partition)
+                async for partition in self._loop.slices().each(iter(list(self._concerned))):
+                    self._take(partition)
         finally:
             self._is_under_way = False
-
-    def _concerned(self) -> Iterator[Partition | None]:
-        """Those to take the step with, and None at times for those passed over."""
-        for number, partition in enumerate(list(self._replicas), 1):
-            if self._is_concerned(partition):
-                yield partition
-            elif not number % LOOKED_AT:
-                yield None
 
     def _take(self, partition: Partition) -> None:
         """One that raises costs the others nothing; one that was given up meanwhile is left out."""

@@ -59,6 +59,8 @@ class Replicas:
         self._assignment_listeners: list[Callable[[Partition], None]] = []
         self.by_topic: dict[str, dict[int, Partition]] = {}
         self.names_by_id: dict[UUID, str] = {}
+        self.followed: dict[Partition, None] = {}
+        """Those that this broker leads, and others follow; in no order."""
 
     def __iter__(self) -> Iterator[Partition]:
         for partitions in self.by_topic.values():
@@ -103,6 +105,10 @@ class Replicas:
             was_leader, old_epoch = partition.is_leader, partition.leader_epoch
             if not partition.assume(state):
                 return ErrorCode.STALE_CONTROLLER_EPOCH
+            if partition.machine.in_sync.followers:
+                self.followed[partition] = None
+            else:
+                self.followed.pop(partition, None)
         except ExhaustedError:
             raise
         except LogDirectoryError as error:  # told when it failed
@@ -219,6 +225,7 @@ class Replicas:
         del partitions[partition.index]
         was_leader = partition.is_leader
         partition.retire()
+        self.followed.pop(partition, None)
         self._tell_of_assignment(partition)
         if not partitions:
             del self.by_topic[partition.topic]

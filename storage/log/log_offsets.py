@@ -38,6 +38,22 @@ is being cut, and flushes of one log may end together. One for all logs, as idle
 """
 
 
+class Moves:
+    """How often the offsets of any log have moved that checkpoints tell of, but for log starts.
+
+    Counted after the move. Threads may count one for two, but it is another number than before.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+MOVES: Final = Moves()
+"""Of all logs of this process: while it stays as it is, none has to be looked at."""
+
+
 class LogOffsets:
     """Plain fields to read, as the paths of Produce and Fetch do; methods to move them."""
 
@@ -83,6 +99,7 @@ class LogOffsets:
         if offset <= self.high_watermark:
             return False
         self.high_watermark = offset
+        MOVES.count += 1
         return True
 
     def may_start_at(self, offset: int) -> bool:
@@ -111,6 +128,7 @@ class LogOffsets:
         """Nothing at all is left; as `cut_to`. What is before `offset` is committed elsewhere."""
         is_flushed = self._end_at(offset, offset)
         self.high_watermark = offset
+        MOVES.count += 1
         self.check()
         return is_flushed
 
@@ -123,15 +141,18 @@ class LogOffsets:
             if truncations == self.truncations:
                 assert offset <= self.log_end_offset, self
                 self.recovery_point = max(self.recovery_point, offset)
+        MOVES.count += 1
 
     def note_flushed(self) -> None:
         """The caller has waited for the disk on its own."""
         self.recovery_point = self.log_end_offset
+        MOVES.count += 1
 
     def note_cleaned(self, offset: int) -> None:
         """Compaction has come to `offset`, which it may have to do again from an earlier one."""
         assert offset <= self.log_end_offset, self
         self.cleaned_offset = offset
+        MOVES.count += 1
 
     def move_to(self, others: LogOffsets) -> None:
         """The log is the copy now of which `others` are; it has the same records.
@@ -144,6 +165,7 @@ class LogOffsets:
             self.truncations += 1
             self.recovery_point = others.recovery_point
         self.cleaned_offset = others.cleaned_offset
+        MOVES.count += 1
 
     def _end_at(self, offset: int, log_start_offset: int) -> bool:
         with _recovery_points:
@@ -154,4 +176,5 @@ class LogOffsets:
         self.log_start_offset = log_start_offset
         self.high_watermark = min(self.high_watermark, offset)
         self.cleaned_offset = min(self.cleaned_offset, offset)
+        MOVES.count += 1
         return is_flushed

@@ -9,13 +9,17 @@ from uuid import UUID
 import pytest
 
 from config.topic import TopicConfig
+from storage.directory import offset_checkpoints
 from storage.directory.checkpoints import decode_offsets
+from storage.directory.moves import LogsAndCopies
+from storage.errors import ExhaustedError
 from tests.storage.produced import NOW_MS, append, batch, crash, open_directories
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from storage.directory.directories import LogDirectories
+    from storage.log.log import Log
 
 CONFIG = TopicConfig()
 NAME = "recovery-point-offset-checkpoint"
@@ -45,6 +49,50 @@ def test_what_has_not_changed_is_not_written_again(logs: LogDirectories) -> None
 
     assert written == set(logs.directories)
     assert (Path(logs.directories[0].path) / NAME).read_bytes() == b"touched"
+
+
+def test_no_log_is_looked_at_while_none_has_moved(
+    logs: LogDirectories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[str] = []
+
+    def look(_: LogsAndCopies) -> Iterator[Log]:
+        looked_at.append("all")
+        return iter(())
+
+    monkeypatch.setattr(LogsAndCopies, "__iter__", look)
+
+    logs.checkpoint_recovery_points()
+    assert not looked_at
+
+    log = logs.get("flights", 1)
+    assert log is not None
+    append(log, batch(1))
+    log.flush()
+    logs.checkpoint_recovery_points()
+    assert looked_at
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_file_that_could_not_be_written_is_written_later(
+    logs: LogDirectories, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    log = logs.get("flights", 1)
+    assert log is not None
+    append(log, batch(1))
+    log.flush()
+    with monkeypatch.context() as patch:
+        patch.setattr(offset_checkpoints, "encode_offsets", exhausted)
+        for _ in range(times):
+            assert logs.checkpoint_recovery_points() == set()
+
+    logs.checkpoint_recovery_points()
+
+    assert content(logs) == {("flights", 0): 2, ("flights", 1): 3}
+
+
+def exhausted(_: object) -> bytes:
+    raise ExhaustedError("planted", "it")
 
 
 def test_an_offset_that_has_moved_either_way_is_written(logs: LogDirectories) -> None:
