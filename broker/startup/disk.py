@@ -267,6 +267,7 @@ class LoadingProgress:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._started_ms = clock.monotonic_ms()
+        self._is_seen = sys.stderr.isatty()  # asked once: it is a call of the system
         self._bar: _Bar | None = None
 
     def __enter__(self) -> Self:
@@ -280,7 +281,7 @@ class LoadingProgress:
         """Note that `done` of `total` logs of a directory are loaded."""
         if self._bar is None:
             waited_ms = self._clock.monotonic_ms() - self._started_ms
-            if waited_ms < PROGRESS_AFTER_MS or not sys.stderr.isatty():
+            if waited_ms < PROGRESS_AFTER_MS or not self._is_seen:
                 return
             self._bar = _Bar()
         self._bar.update(done, total, name)

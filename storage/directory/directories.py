@@ -192,8 +192,10 @@ class LogDirectories:
 
     def configure(self, log: Log, config: TopicConfig) -> None:
         """Have a log go by another configuration of its topic."""
-        log.config = config
         move = self.moves.get(log.topic, log.partition)
+        if log.config is config and move is None:
+            return  # as it is when it was loaded: most are told so by the controller
+        log.config = config
         if move is not None:
             move.copy.config = config
         self._due_flushes.note(log)

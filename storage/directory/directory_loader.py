@@ -114,12 +114,12 @@ def load_directory(
             config = plan.config_of(found.topic)
             log_hints = hints.of(found.topic, found.partition)
             are_known = closed.knows_delays(found.name, found.stamp)
-            if was_clean and not are_known:
-                log_hints = replace(log_hints, are_delays_known=False)
             log = None
             if known is not None and (are_known or not has_delays(config)):
                 log = open_known(place, known, config, plan.settings, log_hints)
             if log is None:
+                if was_clean and not are_known:
+                    log_hints = replace(log_hints, are_delays_known=False)
                 log = _look_and_load(place, config, plan.settings, log_hints, report)
             (contents.copies if found.future_id else contents.logs).append(log)
         plan.progress(len(names), len(names), "")

@@ -64,7 +64,21 @@ class LogRules:
         self.roll_ms = min(config.segment_ms, lag_ms)
         awaited_ms = LONG_MAX if config.flush_messages == LONG_MAX else AWAITED_FLUSH_MS
         self.flush_ms = min(config.flush_ms, awaited_ms)
-        self.produce_rules = _produce_rules(config)
+        self.produce_rules = _produce_rules_of(config)
+
+
+def _produce_rules_of(config: TopicConfig) -> ProduceRules:
+    """One object for all logs whose topics have equal configurations.
+
+    Most have the same, and come one after the other: to hash it takes longer than all else here.
+    """
+    latest = _latest[0]
+    if latest is None or latest[0] is not config:
+        latest = _latest[0] = config, _produce_rules(config)
+    return latest[1]
+
+
+_latest: Final[list[tuple[TopicConfig, ProduceRules] | None]] = [None]
 
 
 @lru_cache(maxsize=RULES_KEPT)
