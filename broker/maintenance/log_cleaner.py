@@ -150,8 +150,7 @@ class LogCleaner:
         best: Cleanable | None = None
         now_ms = self._clock.now_ms()
         self._forget_what_is_over(now_ms)
-        compacted = [log for log in self._logs if COMPACT in log.rules.config.cleanup_policy]
-        async for log in self._slices().each(compacted):
+        async for log in self._slices().each(iter(list(self._logs.noted.compacted))):
             if self._may_clean(log, now_ms):
                 found = self._assess(log, now_ms)
                 if found and found.is_worth_it and (not best or found.ratio > best.ratio):

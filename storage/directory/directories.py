@@ -24,10 +24,10 @@ from protocol.errors import ApiError
 from storage.directory import meta_properties, partition_metadata
 from storage.directory.clean_shutdown import close_logs, mark
 from storage.directory.directory_loader import LoadPlan, LoadReport, load_all
-from storage.directory.due_flushes import DueFlushes
 from storage.directory.log_directory import LogDirectory
 from storage.directory.meta_properties import MetaProperties
 from storage.directory.moves import LogsAndCopies, Moves
+from storage.directory.noted_logs import DueFlushes, NotedLogs
 from storage.directory.offset_checkpoints import OffsetCheckpoints
 from storage.directory.removals import Removals
 from storage.errors import (
@@ -77,7 +77,8 @@ class LogDirectories:
         self._unidentified: list[LogDirectory] = []
         self.revision = 0
         """Another one whenever a log was added or removed."""
-        self._due_flushes = DueFlushes(disk)
+        self.noted = NotedLogs()
+        self._due_flushes = DueFlushes(disk, self.noted.timed)
         self._checkpoints = OffsetCheckpoints(self.directories)
         self._is_checkpoint_due = False
         self._removals = Removals()
@@ -198,7 +199,7 @@ class LogDirectories:
         log.config = config
         if move is not None:
             move.copy.config = config
-        self._due_flushes.note(log)
+        self.noted.note(log)
 
     def assign_topic_id(self, log: Log, topic_id: UUID) -> None:
         """Give an id to a log of before 2.8, which has none."""
@@ -220,7 +221,7 @@ class LogDirectories:
                 self._disk.filesystem.remove_tree(target)
         del self._logs[topic, partition]
         self.revision += 1
-        self._due_flushes.forget(log)
+        self.noted.forget(log)
         directory = log.give_up()
         self._counts[directory.path] -= 1
         assert self._counts[directory.path] >= 0, directory.path
@@ -358,7 +359,7 @@ class LogDirectories:
         if existing is not log:
             raise DirectoryRefusedError(f"{existing.path} and {log.path} are the same partition")
         self.revision += 1
-        self._due_flushes.note(log)
+        self.noted.note(log)
 
     def _online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if directory.failure is None]
@@ -384,11 +385,7 @@ class LogDirectories:
             self.on_failure(directory)
 
     def _note_cut(self) -> None:
-        """Have the recovery points written at once, as Apache Kafka's LogManager.truncateTo does.
-
-        What is appended behind a cut is not on the disk before it is flushed: a start after a power
-        failure must not pass it by because of a recovery point of before the cut.
-        """
+        """Have recovery points written at once: older ones say that what follows was flushed."""
         if not self._is_checkpoint_due:
             self._is_checkpoint_due = True
             self.settings.run_later(self._write_recovery_points)

@@ -1,4 +1,4 @@
-"""Which logs are to be flushed by the clock; nearly always none."""
+"""The logs that work at times concerns: nearly none of 50,000, so the others are not looked at."""
 
 from __future__ import annotations
 
@@ -13,27 +13,40 @@ if TYPE_CHECKING:
     from storage.disk import Disk
     from storage.log.log import Log
 
+COMPACT: Final = "compact"
 NEVER: Final = 2**63 - 1
 """How long a log may wait that the system alone writes to the disk."""
 
 
-class DueFlushes:
-    """The logs with `flush.ms`: looking for them among 50,000 every second would cost a percent."""
+class NotedLogs:
+    """Logs by what their configuration asks for."""
 
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
-        self._timed: dict[Log, None] = {}
+    def __init__(self) -> None:
+        self.timed: dict[Log, None] = {}
+        """Those that are flushed by the clock."""
+        self.compacted: dict[Log, None] = {}
 
     def note(self, log: Log) -> None:
         """A log is new, or has another configuration."""
+        self.forget(log)
         if log.rules.flush_ms != NEVER:
-            self._timed[log] = None
-        else:
-            self.forget(log)
+            self.timed[log] = None
+        if COMPACT in log.rules.config.cleanup_policy:
+            self.compacted[log] = None
 
     def forget(self, log: Log) -> None:
         """A log is gone."""
-        self._timed.pop(log, None)
+        self.timed.pop(log, None)
+        self.compacted.pop(log, None)
+
+
+class DueFlushes:
+    """Which logs are to be flushed by the clock now; asked every second."""
+
+    def __init__(self, disk: Disk, timed: Iterable[Log]) -> None:
+        """`timed` are the logs with `flush.ms`, whichever those are then."""
+        self._disk = disk
+        self._timed = timed
 
     def take(self, logs: Iterable[Log], now_ms: int) -> list[Callable[[], None]]:
         """Return what to call, on any thread, to do the flushes that `flush.ms` asks for.

@@ -1,4 +1,4 @@
-"""Flushes by the clock: of the logs that have `flush.ms` now, whenever they got it."""
+"""Flushes by the clock, and compaction: of the logs that are to have them now."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT = TopicConfig()
 TIMED = dataclasses.replace(DEFAULT, flush_ms=50)
+COMPACTED = dataclasses.replace(DEFAULT, cleanup_policy=frozenset({"compact"}))
 LATER_MS = NOW_MS + 1000
 
 
@@ -65,3 +66,18 @@ def test_a_log_that_is_deleted_is_not(logs: LogDirectories) -> None:
     logs.delete("flights", 0, NOW_MS)
 
     assert flushed(logs, LATER_MS) == 0
+
+
+def test_the_compacted_logs_are_those_that_are_so_configured_now(logs: LogDirectories) -> None:
+    first, second = (
+        logs.create("flights", index, UUID(int=9), config, NOW_MS)
+        for index, config in enumerate((DEFAULT, COMPACTED))
+    )
+    assert list(logs.noted.compacted) == [second]
+
+    logs.configure(first, COMPACTED)
+    logs.configure(second, DEFAULT)
+    assert list(logs.noted.compacted) == [first]
+
+    logs.delete("flights", 0, NOW_MS)
+    assert not logs.noted.compacted
