@@ -24,7 +24,7 @@ from broker.maintenance.cleaner_process import CleanerProcess
 from broker.maintenance.side_process import ProcessEndedError
 from broker.partitions.delay_repair import rebuild_delays
 from protocol.errors import ApiError
-from storage.compaction.choice import COMPACT, assess, make_job
+from storage.compaction.choice import assess, make_job
 from storage.compaction.job import (
     NO_SEGMENT,
     CleanedGroup,
@@ -34,6 +34,7 @@ from storage.compaction.job import (
 )
 from storage.compaction.swap import LogUnderCleaning, discard_cleaned
 from storage.errors import EXHAUSTION, DamagedDelaysError, ExhaustedError, LogDirectoryError
+from storage.log.log_rules import COMPACT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,7 +151,7 @@ class LogCleaner:
         best: Cleanable | None = None
         now_ms = self._clock.now_ms()
         self._forget_what_is_over(now_ms)
-        async for log in self._slices().each(iter(list(self._logs.noted.compacted))):
+        async for log in self._slices().each(list(self._logs.noted.compacted)):
             if self._may_clean(log, now_ms):
                 found = self._assess(log, now_ms)
                 if found and found.is_worth_it and (not best or found.ratio > best.ratio):

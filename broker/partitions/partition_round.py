@@ -46,7 +46,7 @@ class PartitionRound:
         try:
             while self._is_wanted:
                 self._is_wanted = False
-                async for partition in self._loop.slices().each(iter(list(self._concerned))):
+                async for partition in self._loop.slices().each(list(self._concerned)):
                     self._take(partition)
         finally:
             self._is_under_way = False

@@ -12,10 +12,11 @@ part is older than `max.compaction.lag.ms`; of several, the one with the greates
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from config.key import LONG_MAX
 from storage.compaction.job import CleaningJob, LastOfProducer, SegmentLimits, SourceSegment
+from storage.log.log_rules import COMPACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from storage.compaction.job import CleanerLimits
     from storage.log.log import Log
     from storage.segment.segment import Segment
-
-COMPACT: Final = "compact"
 
 
 @dataclass(frozen=True, slots=True)

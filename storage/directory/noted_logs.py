@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from storage.errors import LogDirectoryError
+from storage.log.log_rules import COMPACT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from storage.disk import Disk
     from storage.log.log import Log
 
-COMPACT: Final = "compact"
 NEVER: Final = 2**63 - 1
 """How long a log may wait that the system alone writes to the disk."""
 

@@ -250,8 +250,8 @@ class _Alteration:
         def alter(before: Mapping[str, str]) -> Mapping[str, str]:
             self._require(topic)  # deleted, perhaps, while it was read
             altered = change(before)
-            validate_topic_config(altered, broker.topic_configs.defaults)
-            check_delivery(topic, altered)
+            values = validate_topic_config(altered, broker.topic_configs.defaults)
+            check_delivery(topic, values)
             return altered
 
         await self._store(TOPIC_ENTITY, topic, alter)

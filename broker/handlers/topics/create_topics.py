@@ -179,8 +179,8 @@ def _checked_configs(context: Context, topic: Wanted) -> dict[str, str]:
         )
     configs = {config.name: config.value or "" for config in topic.configs}
     try:
-        validate_topic_config(configs, context.broker.topic_configs.defaults)
-        check_delivery(topic.name, configs)
+        values = validate_topic_config(configs, context.broker.topic_configs.defaults)
+        check_delivery(topic.name, values)
     except ConfigError as error:
         raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
     return configs

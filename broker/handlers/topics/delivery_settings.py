@@ -10,20 +10,21 @@ from controller.topics.topic_names import INTERNAL_TOPICS, name_problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DEAD_LETTERS = "retry.dead.letter.topic"
-OFF = {"delivery.delay.enable": "false", "retry.policy": "none"}
-"""Keys that have records wait, and their values in topics where none does."""
+    from config.key import Value
 
 
-def check_delivery(topic: str, configs: Mapping[str, str]) -> None:
-    """Raise ConfigError for dead letters without a place, or an internal topic that waits."""
-    dead_letters = configs.get(DEAD_LETTERS)
-    if dead_letters:
-        problem = name_problem(dead_letters)
-        if problem is not None:
-            raise invalid(DEAD_LETTERS, dead_letters, problem)
-    if topic in INTERNAL_TOPICS:
-        for key, off in OFF.items():
-            if configs.get(key, off).strip().lower() != off:
-                reason = f"{key} cannot be set on {topic}, which the broker reads itself"
-                raise ConfigError(reason, key)
+def check_delivery(topic: str, values: Mapping[str, Value]) -> None:
+    """Raise ConfigError for dead letters without a place, or an internal topic that waits.
+
+    `values` are what the topic sets, as `validate_topic_config` returns them.
+    """
+    dead_letters = str(values.get("retry_dead_letter_topic", ""))
+    problem = name_problem(dead_letters) if dead_letters else None
+    if problem is not None:
+        raise invalid("retry.dead.letter.topic", dead_letters, problem)
+    keeps_back = values.get("delivery_delay_enable", False)
+    if topic in INTERNAL_TOPICS and (keeps_back or values.get("retry_policy", "none") != "none"):
+        raise ConfigError(
+            f"delivery.delay.enable and retry.policy cannot be set on {topic}, "
+            "which the broker reads itself"
+        )
