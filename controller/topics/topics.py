@@ -146,8 +146,9 @@ class TopicCommands:
     ) -> dict[str, CreatedTopic | ApiError]:
         """Create topics; each by one transaction.
 
-        `is_wanted` is called again before anything is written, as the store may have been slow. No
-        topic is created if together they have too many partitions.
+        `is_wanted` is called right before anything is written, as the store may have been slow; if
+        it says no, the result is REQUEST_TIMED_OUT and nothing was sent. No topic is created if
+        together they have too many partitions.
         """
         try:
             self.check_total(topic.partition_count for topic in topics)
@@ -164,8 +165,12 @@ class TopicCommands:
                 planned.append(topic)
             except ApiError as error:
                 results[topic.name] = detached(error)
-        if not validate_only and is_wanted():
-            await self._write_new(planned, results, slices)
+        if not validate_only:
+            transactions = await self._transactions(planned, results, slices)
+            if is_wanted():
+                await self._write_new(planned, transactions, results, slices)
+            else:
+                results.update((topic.name, _too_late()) for topic in planned)
         return results
 
     async def delete(
@@ -250,12 +255,12 @@ class TopicCommands:
             topic_id, {index: replicas async for index, replicas in slices.each(placements)}
         )
 
-    async def _write_new(
+    async def _transactions(
         self,
         topics: Sequence[NewTopic],
-        results: dict[str, CreatedTopic | ApiError],
+        results: Mapping[str, CreatedTopic | ApiError],
         slices: Slices,
-    ) -> None:
+    ) -> list[list[Operation]]:
         config_paths = [config_path(TOPIC_ENTITY, topic.name) for topic in topics]
         leftovers = await read_many(self._store, config_paths, slices)
         transactions: list[list[Operation]] = []
@@ -271,6 +276,15 @@ class TopicCommands:
                     Create(topic_path(topic.name), encode_topic(assignment)),
                 ]
             )
+        return transactions
+
+    async def _write_new(
+        self,
+        topics: Sequence[NewTopic],
+        transactions: Sequence[Sequence[Operation]],
+        results: dict[str, CreatedTopic | ApiError],
+        slices: Slices,
+    ) -> None:
         outcomes = await in_flights(transactions, self._store.multi_many, slices)
         async for topic, outcome in slices.each(zip(topics, outcomes, strict=True)):
             if isinstance(outcome, NodeExistsError):
@@ -336,6 +350,10 @@ def unknown_topic(topic: str) -> ApiError:
 def _exists(topic: str, *, is_doomed: bool = False) -> ApiError:
     reason = "is marked for deletion" if is_doomed else "already exists"
     return ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' {reason}.")
+
+
+def _too_late() -> ApiError:
+    return ApiError(ErrorCode.REQUEST_TIMED_OUT, "Nothing was changed: the request timed out.")
 
 
 def _unavailable(error: StoreError) -> ApiError:

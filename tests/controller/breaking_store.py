@@ -39,6 +39,8 @@ class BreakingStore(MemoryStore):
         """How often the event loop turns until a write has reached the store."""
         self.answers_writes: asyncio.Event | None = None
         """Writes that are carried out are answered once this is set."""
+        self.answers_reads: asyncio.Event | None = None
+        """Reads of many nodes are answered once this is set."""
         self.largest_bytes: int | None = None
         """What a node may hold."""
         self.has_broken = False
@@ -68,6 +70,8 @@ class BreakingStore(MemoryStore):
     async def get_many(self, paths: Sequence[str]) -> list[Znode | None]:
         for path in paths:
             self._read(path)
+        if self.answers_reads is not None:
+            await self.answers_reads.wait()
         return await super().get_many(paths)
 
     async def exists(self, path: str, watch: Watch | None = None) -> Znode | None:

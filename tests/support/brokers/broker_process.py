@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support import wire
-from tests.support.processes.children import DIES_WITH_PARENT
+from tests.support.processes.children import DIES_WITH_PARENT, freeze
 
 CLIENT_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 FIRST_PORT = 10_000
@@ -145,7 +145,7 @@ class BrokerProcess:
 
     def freeze(self) -> None:
         """Stop it from using the processor (SIGSTOP)."""
-        os.kill(self.pid, signal.SIGSTOP)
+        freeze(self.pid)
 
     def thaw(self) -> None:
         """Let it run on (SIGCONT)."""

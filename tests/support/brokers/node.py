@@ -19,6 +19,7 @@ from tests.support.brokers.broker_process import (
     write_properties,
 )
 from tests.support.jars import REPOSITORY
+from tests.support.processes.children import freeze
 from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -115,7 +116,9 @@ class Node:
 
     def freeze_broker(self, broker_id: int) -> None:
         """Stop one broker from using the processor."""
-        os.kill(self.pid(broker_id) or 0, signal.SIGSTOP)
+        pid = self.pid(broker_id)
+        assert pid is not None
+        freeze(pid)
 
     def thaw_broker(self, broker_id: int) -> None:
         """Let it run on."""

@@ -74,7 +74,22 @@ def test_one_that_a_client_was_told_exists_stays(
         assert not await is_deleted(broker)
 
     run_broker(tmp_path, scenario)
-    assert "too late" not in caplog.text
+    assert "after their request timed out" not in caplog.text
+
+
+def test_what_was_not_begun_in_time_is_not_written_nor_deleted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        reads = broker.store.answers_reads = asyncio.Event()
+        answer = await broker.ask(creation(new("orders"), timeout_ms=1), 7)
+        assert codes(answer) == {"orders": ErrorCode.REQUEST_TIMED_OUT}
+        reads.set()
+        await turns(300)
+        assert await broker.store.exists(PATH) is None
+
+    run_broker(tmp_path, scenario)
+    assert "after their request timed out" not in caplog.text
 
 
 def test_another_of_the_same_name_stays(tmp_path: Path) -> None:
