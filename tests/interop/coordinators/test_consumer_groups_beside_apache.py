@@ -6,13 +6,15 @@ import json
 import math
 import random
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.interop.coordinators.consumer_heartbeats import (
+    LEAVING,
     REGEX_SECONDS,
+    RESTING,
     Side,
     Step,
     create_topics,
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 SEEDS = range(12)
 STEPS = 120
 START_SECONDS = 60
+MATCHED_SECONDS = 5
+"""After that, they differ."""
 NOT_REFRESHED_SECONDS = 7
 """Ten seconds after it was matched a regular expression is matched anew, if there is reason to; on
 two brokers not at the same moment."""
@@ -61,7 +65,6 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side
 
 def find_coordinator(client: Principal) -> None:
     """Have the broker coordinate the group, and wait until it does."""
-    """Wait until the broker coordinates the group."""
     request = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
     deadline = time.monotonic() + START_SECONDS
     while client.ask(request, 4).coordinators[0].error_code:
@@ -80,16 +83,43 @@ def test_drawn_requests_are_answered_as_by_apache(sides: tuple[Side, Side], seed
     assignor = chance.choice(("uniform", "range"))
     said = []
     ends_at = math.inf
+    may_be_matched = False
     for _ in range(STEPS):
         if time.monotonic() > ends_at:
             return
         step = draw(chance, assignor)
         answers = [side.take(step) for side in sides]
-        if "subscribed_topic_regex" in step.fields:
-            time.sleep(REGEX_SECONDS)  # they are matched after the answer
-            ends_at = min(ends_at, time.monotonic() + NOT_REFRESHED_SECONDS)
         said.append(f"{step} → {json.dumps(answers[1])}")
         assert answers[0] == answers[1], "\n".join(said[-25:])
+        if "subscribed_topic_regex" in step.fields:
+            may_be_matched = True
+            ends_at = min(ends_at, time.monotonic() + NOT_REFRESHED_SECONDS)
+        if may_be_matched and is_of_a_member(step, answers[0]):
+            may_be_matched = False
+            await_matches(sides)
+        may_be_matched |= is_leaving(step)
+
+
+def is_of_a_member(step: Step, answer: Any) -> bool:
+    """Whether it was the heartbeat of a member that stays."""
+    return step.kind == "heartbeat" and not answer["error_code"] and answer["member_epoch"] > 0
+
+
+def is_leaving(step: Step) -> bool:
+    """Whether a member leaves, perhaps with the last expression that had been matched.
+
+    The next heartbeat of any member has the others matched, however recently that was done.
+    """
+    return step.fields.get("epoch") in (LEAVING, RESTING)
+
+
+def await_matches(sides: tuple[Side, Side]) -> None:
+    """Wait until both brokers have matched regular expressions, which they do after answering."""
+    describe = Step("describe", {})
+    deadline = time.monotonic() + MATCHED_SECONDS
+    time.sleep(REGEX_SECONDS)
+    while sides[0].take(describe) != sides[1].take(describe) and time.monotonic() < deadline:
+        time.sleep(REGEX_SECONDS)
 
 
 def empty(sides: tuple[Side, Side]) -> None:
