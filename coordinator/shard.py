@@ -83,7 +83,7 @@ class GroupShard(ShardState):
         for group in self._groups.values():
             for member in group.members.values():
                 self._rebalance.restart_session(group, member, now_ms)
-            if len(group.members) > self._settings.max_size or group.lacks_rebalance:
+            if len(group.members) > self._settings.max_size or group.is_downgraded:
                 self._rebalance.prepare(group, now_ms, effects)
         for kind in self._kinds:
             kind.on_loaded(now_ms)

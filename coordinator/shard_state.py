@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
+from coordinator.consumer_groups.classic_members.downgrade import LogTrace
 from coordinator.consumer_groups.consumer_shard import ConsumerShard
 from coordinator.effects import Effects
 from coordinator.groups.group import ClassicGroup
@@ -43,6 +44,7 @@ class ShardState:
         self._topics = topics
         self._groups: dict[str, ClassicGroup] = {}
         self._offsets = OffsetStore()
+        self._trace = LogTrace()
         self._rebalance = Rebalance(settings, timers)
         registry = GroupRegistry(
             self._drop_group,
@@ -78,6 +80,7 @@ class ShardState:
         """
         key = record.key
         if isinstance(key, OffsetCommitKey):
+            self._trace.break_off()
             if record.value is None:
                 self._offsets.remove(key)
                 self._drop_if_vestigial(self._groups.get(key.group))
@@ -88,12 +91,16 @@ class ShardState:
                     self._group(key.group)
         elif not isinstance(key, GroupMetadataKey):
             self._kind_by_key[type(key)].replay(key, record.value)
+            self._trace.follow(record)
         elif record.value is None:
             self._drop_group(key.group)
             if self._kind_of(key.group) is None:
                 self._keep_offsets(key.group)
         else:
-            self._group(key.group).restore(cast("GroupMetadataValue", record.value))
+            generation = cast("GroupMetadataValue", record.value)
+            group = self._group(key.group)
+            group.restore(generation)
+            group.is_downgraded = self._trace.leads_to(key.group, generation)
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         """Apply a marker of the log: the producer's pending positions become final or go."""

@@ -34,6 +34,7 @@ class ClassicGroup:
         "group_id",
         "has_new_member",
         "initial_delay_left_ms",
+        "is_downgraded",
         "leader_id",
         "members",
         "pending_members",
@@ -65,6 +66,8 @@ class ClassicGroup:
         self.awaiting_join = 0
         self.initial_delay_left_ms: int | None = None
         """During the initial delay: by how much it may still be extended, in milliseconds."""
+        self.is_downgraded = False
+        """Whether its generation is that of the consumer group that it was (`downgrade`)."""
         self.has_new_member = False
         """Whether a member has joined since the initial delay was last started."""
         self._supported: dict[str, int] = {}
@@ -89,11 +92,6 @@ class ClassicGroup:
     def has_all_members_joined(self) -> bool:
         """Whether the join phase can end before its timeout."""
         return self.awaiting_join == len(self.members) and not self.pending_members
-
-    @property
-    def lacks_rebalance(self) -> bool:
-        """Whether somebody has left without a rebalance, as its record says (`downgrade`)."""
-        return bool(self.members) and self.leader_id is None
 
     @property
     def rebalance_timeout_ms(self) -> int:

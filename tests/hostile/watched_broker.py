@@ -13,6 +13,7 @@ import ctypes
 import faulthandler
 import gc
 import json
+import os
 import signal
 import sys
 import time
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from broker.__main__ import main
 from broker.requests.dispatch import Dispatcher
+from compiled.activation import CHOICE
 from protocol.headers import parse_request_header
 from protocol.wire import DecodeError
 
@@ -164,4 +166,5 @@ if __name__ == "__main__":
     gc.callbacks.append(_CollectorClock())
     _watch_frames()
     _watch_callbacks()
+    os.environ[CHOICE] = "no"  # compiled classes let nobody replace their methods
     sys.exit(main())

@@ -2,8 +2,7 @@
 
 The classic group is stable at the consumer group's epoch, with the target assignment as that of its
 generation. Usually it is rebalanced at once: somebody has just left, and nobody has the partitions
-of theirs. Its record names no leader then, so that a broker which loads it knows that it has to be
-rebalanced: nothing else tells it of a coordinator that died in between.
+of theirs. If the coordinator dies before that, whoever loads the log has to do it (`LogTrace`).
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from coordinator.groups.member import Member
 from coordinator.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
 from coordinator.records import generation_record
 from protocol.errors import ApiError, ErrorCode
+from protocol.messages.consumer_group_records import ConsumerGroupMemberMetadataKey
 from protocol.wire import DecodeError
 
 if TYPE_CHECKING:
@@ -32,8 +32,47 @@ if TYPE_CHECKING:
     from coordinator.consumer_groups.shard_parts import ShardParts
     from coordinator.groups.member import Protocols
     from coordinator.records import OffsetsRecord
+    from protocol.messages.consumer_offsets_records import GroupMetadataValue
 
 logger = logging.getLogger(__name__)
+
+
+class LogTrace:
+    """Finds downgrades in a log: those of Apache Kafka too, which does not look for them.
+
+    The members' tombstones come first. Right behind them is the record of the classic group, which
+    names members of the same ids.
+    """
+
+    __slots__ = ("_group_id", "_member_ids")
+
+    def __init__(self) -> None:
+        self._group_id = ""
+        self._member_ids: set[str] = set()
+
+    def follow(self, record: OffsetsRecord) -> None:
+        """Note a record of a group of one of the newer kinds."""
+        key = record.key
+        if record.value is not None:
+            self.break_off()
+        elif isinstance(key, ConsumerGroupMemberMetadataKey):
+            if key.group_id != self._group_id:
+                self.break_off()
+                self._group_id = key.group_id
+            self._member_ids.add(key.member_id)
+
+    def break_off(self) -> None:
+        """Note another record."""
+        if self._member_ids:
+            self._member_ids = set()
+
+    def leads_to(self, group_id: str, value: GroupMetadataValue) -> bool:
+        """Whether the record of a classic group, which comes now, is that of a downgrade."""
+        found = group_id == self._group_id and any(
+            member.member_id in self._member_ids for member in value.members
+        )
+        self.break_off()
+        return found
 
 
 class Downgraded(NamedTuple):
@@ -110,8 +149,6 @@ def downgrade_records(
     except DecodeError as error:
         reason = f"Cannot downgrade the classic group {group.group_id}: {error}."
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, reason) from error
-    if joining is None:
-        classic.leader_id = None
     records = group_tombstones(group, renamed)
     records.append(generation_record(classic, assignments, now_ms))
     return records, {member.member_id: member.protocols for member in classic.members.values()}

@@ -252,6 +252,7 @@ def forget_the_index(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(CleanedSegment, "finish", lambda *parts: (*finish(*parts)[:3], 0))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("plant", [drop_what_waits, drop_points, drop_times, forget_the_index])
 def test_the_model_finds_planted_defects(
     monkeypatch: pytest.MonkeyPatch, plant: Callable[[pytest.MonkeyPatch], None]

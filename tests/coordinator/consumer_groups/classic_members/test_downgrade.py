@@ -92,6 +92,19 @@ def test_others_rebalance_though_the_coordinator_dies_before_they_do() -> None:
     assert [again.heartbeat(each.member_id, each.generation) for each in classic] == [0, 0]
 
 
+def test_generation_of_later_is_no_downgrade_where_compaction_has_removed_that() -> None:
+    harness, classic, member = mixed_group()
+    member.leave()
+    one = classic[0]
+    harness.commit(7, member_id=one.member_id, generation=one.generation)
+    rejoin_all(harness, classic)
+
+    harness.compact(1.0, drops_tombstones=False)
+    loaded = harness.restarted()
+
+    assert [loaded.heartbeat(each.member_id, each.generation) for each in classic] == [0, 0]
+
+
 def test_all_that_members_support_is_known_after_the_move() -> None:
     harness, _classic, member = mixed_group()
     member.leave()
@@ -161,6 +174,9 @@ def test_static_member_that_wants_something_else_is_rebalanced() -> None:
     assert group is not None
     assert group.state is GroupState.PREPARING_REBALANCE
     assert old.sync() is ErrorCode.ILLEGAL_GENERATION  # and it joins again
+    loaded = harness.restarted().shard.find(GROUP)
+    assert loaded is not None
+    assert loaded.state is GroupState.PREPARING_REBALANCE
 
 
 def test_an_administrator_removes_members_of_both_protocols_at_once() -> None:
