@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.delivery.sources import OpenedBatch
 from broker.delivery.waiting_queue import Waiting
+from broker.delivery.waiting_records import up_to
 from protocol.delays.delivered_batch import build_delivered
 from protocol.delays.stored_record import DueRecord
 from protocol.records.builder import TimestampType
@@ -45,10 +46,13 @@ class DueBatch:
     @property
     def last(self) -> Waiting:
         """The last record, up to which all is delivered with this batch."""
-        return Waiting(self._due[-1].due_ms, self._due[-1].record.offset)
+        return up_to(Waiting(self._due[-1].due_ms, self._due[-1].record.offset))
 
     def gather(self, log: FollowedLog, now_ms: int) -> memoryview | None:
-        """Take what is due by `now_ms`, as much as fits, and pass by no more than that.
+        """Take what is to be delivered by `now_ms`, as much as fits, and pass by no more than that.
+
+        One that is due later than it states comes then, behind those that are due before it: the
+        clock was set back, and may take years to get to where it was.
 
         Returns a waiting batch that has to be opened beside the event loop, if nothing could be
         taken for want of it.
@@ -57,7 +61,7 @@ class DueBatch:
         most = self._limits.batch_records
         while len(self._due) + self.passed < most and self._size < self._most_bytes:
             head = queue.peek()
-            if head is None or head.due_ms > now_ms:
+            if head is None or head.stated_ms > now_ms:
                 return None
             found = None if log.is_gone(head.offset) else sources.find(head.offset)
             if found is None:

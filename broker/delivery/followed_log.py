@@ -8,7 +8,7 @@ from broker.delivery.open_transactions import OpenTransactions
 from broker.delivery.relay_plan import RelayPlan
 from broker.delivery.sources import Sources
 from broker.delivery.waiting_queue import RunPlace, Waiting, WaitingQueue
-from broker.delivery.waiting_records import WaitingRecords
+from broker.delivery.waiting_records import WaitingRecords, up_to
 from protocol.delays.relay_batch import Position
 
 if TYPE_CHECKING:
@@ -31,15 +31,15 @@ class FollowedLog:
         first = log.delays.first_to_read(point.waiting_from)
         filesystem, most = log.directory.disk.filesystem, limits.memory_records
         place = RunPlace(filesystem, log.path, "dead-letters")
-        self.dead = RelayPlan(log.delays.last_relay(), WaitingQueue(place, Position, most))
+        self.dead = RelayPlan(log.delays.last_relay(), WaitingQueue(place, Position._make, most))
         """Dead letters, if this is a retry topic."""
-        self.queue = WaitingQueue(RunPlace(filesystem, log.path, "delivery"), Waiting, most)
+        self.queue = WaitingQueue(RunPlace(filesystem, log.path, "delivery"), Waiting._make, most)
         self._before = log.delays.last_delivered(first)
         self.records = WaitingRecords(
             self.queue,
             self.dead,
             OpenTransactions(most),
-            Waiting(point.due_ms, point.offset),
+            up_to(Waiting(point.due_ms, point.offset)),
             self._before,
         )
         self.sources = Sources(log.delays.read_holding)

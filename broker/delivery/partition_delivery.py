@@ -215,7 +215,7 @@ class PartitionDelivery:
         head = followed.queue.peek()
         if head is None:
             return None
-        return min(max(head.due_ms - self._clock.now_ms(), 1), LONGEST_WAIT_MS)
+        return min(max(head.stated_ms - self._clock.now_ms(), 1), LONGEST_WAIT_MS)
 
     async def _wait(self, pause_ms: int | None) -> None:
         """Return when something was appended, or after the pause."""

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from itertools import chain
 from operator import itemgetter
-from struct import Struct
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from config.key import LONG_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from storage.filesystem import File, FileSystem
 
-Entry = TypeVar("Entry", bound=tuple[int, int])
-"""A pair whose second number is an offset, such as `Waiting`."""
+Entry = TypeVar("Entry", bound=tuple[int, ...])
+"""A named tuple of integers, of which the second is an offset, such as `Waiting`."""
+Make = Callable[[Iterable[Any]], Entry]
+"""Makes an entry of its numbers: `_make` of its class."""
 
+NUMBER_BYTES: Final = 8
 SORTED_AT_ONCE: Final = 2048
 """In one step: a millisecond."""
 PAGE_ENTRIES: Final = 128
 SEARCHED_ENTRIES: Final = 4096
 """Looked through in one step: a millisecond."""
-_ENTRY = Struct(">qq")
 _offset_of = itemgetter(1)
 
 
@@ -60,23 +63,24 @@ class SortedRun(Generic[Entry]):
 
     __slots__ = (
         "_count",
-        "_entry",
         "_file",
         "_filesystem",
         "_is_removed",
+        "_make",
         "_page",
         "_path",
         "_read",
+        "_width",
         "least_offset",
     )
 
-    def __init__(
-        self, filesystem: FileSystem, path: str, entry: Callable[[int, int], Entry]
-    ) -> None:
-        """Create the file. `entry` makes an entry of its numbers."""
+    def __init__(self, filesystem: FileSystem, path: str, make: Make[Entry]) -> None:
+        """Create the file."""
         self._filesystem = filesystem
         self._path = path
-        self._entry = entry
+        self._make = make
+        self._width = 0
+        """Numbers of an entry."""
         self._file: File | None = filesystem.open(path, create=True)
         """Open while entries are added: another file may get its name if its directory is gone."""
         self._count = 0
@@ -91,8 +95,10 @@ class SortedRun(Generic[Entry]):
         """Write entries that come after all that were added before."""
         if entries:
             assert self._file is not None
-            data = Struct(f">{2 * len(entries)}q").pack(*chain.from_iterable(entries))
-            self._file.write_at(self._count * _ENTRY.size, data)
+            self._width = len(entries[0])
+            count = len(entries) * self._width
+            data = struct.pack(f">{count}q", *chain.from_iterable(entries))
+            self._file.write_at(self._count * self._width * NUMBER_BYTES, data)
             self._count += len(entries)
             self.least_offset = min(self.least_offset, *map(_offset_of, entries))
 
@@ -140,8 +146,8 @@ class SortedRun(Generic[Entry]):
         self._read += count
 
     def _entries(self, first: int, count: int) -> list[Entry]:
-        file = self._filesystem.open(self._path)
-        data = file.read_at(first * _ENTRY.size, count * _ENTRY.size)
-        if len(data) < count * _ENTRY.size:
+        file, size = self._filesystem.open(self._path), self._width * NUMBER_BYTES
+        data = file.read_at(first * size, count * size)
+        if len(data) < count * size:
             raise OSError(f"{self._path} has become shorter")
-        return [self._entry(*fields) for fields in _ENTRY.iter_unpack(data)]
+        return list(map(self._make, struct.iter_unpack(f">{self._width}q", data)))

@@ -57,7 +57,8 @@ class PageLimits(NamedTuple):
 class ListedRecord(NamedTuple):
     """A record that waits."""
 
-    due_ms: int
+    stated_ms: int
+    """When it may be delivered."""
     record: Record
     """As it stands in its waiting batch, under the offset at which it waits."""
 
@@ -97,7 +98,7 @@ class WaitingList:
             record = await self._record(entry) if self._is_shown(followed, entry) else None
             await self._give_way(followed)
             if record is not None:
-                records.append(ListedRecord(entry.due_ms, record))
+                records.append(ListedRecord(entry.stated_ms, record))
                 size += size_of(record)
             is_full = len(records) >= limits.records or size >= limits.bytes
             if index == most or (is_full and index < len(entries)):
@@ -186,7 +187,7 @@ class WaitingList:
             return None
         entry = await self._entry(followed, offset)
         is_shown = entry is not None and self._is_shown(followed, entry)
-        return ListedRecord(entry.due_ms, record) if entry is not None and is_shown else None
+        return ListedRecord(entry.stated_ms, record) if entry is not None and is_shown else None
 
     async def _entry(self, followed: FollowedLog, offset: int) -> Waiting | None:
         for entry in followed.queue.holding(offset):

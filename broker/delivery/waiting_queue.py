@@ -6,7 +6,7 @@
 
 So memory grows by a page for each some ten thousand entries (three quarters of
 `delivery.memory.max.records`). Records wait by the time at which they are due, dead letters by
-where they were decided: an entry is a pair of numbers. Runs are derived from the log: a file
+where they were decided: an entry is a few numbers. Runs are derived from the log: a file
 that was left behind is removed when the log is loaded, as all files that end in `.tmp`.
 """
 
@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple
 from broker.delivery.sorted_run import PAGE_ENTRIES, SORTED_AT_ONCE, Entry, SortedRun, sorted_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from broker.delivery.sorted_run import Make
     from storage.filesystem import FileSystem
 
 logger = logging.getLogger(__name__)
@@ -35,10 +36,16 @@ _numbers = itertools.count()
 
 
 class Waiting(NamedTuple):
-    """One record: when it is due, and where it waits. They are delivered in this order."""
+    """One record: when it is due, and where it waits. They are delivered in this order.
+
+    Also a point in that order: one up to which all is delivered states its own due time.
+    """
 
     due_ms: int
+    """What it states, or how far delivery had come before, if that is later."""
     offset: int
+    stated_ms: int = -1
+    """The time it states. By a clock that was set back this comes long before the other."""
 
 
 class RunPlace(NamedTuple):
@@ -54,12 +61,12 @@ class RunPlace(NamedTuple):
 class WaitingQueue(Generic[Entry]):
     """One caller at a time."""
 
-    def __init__(self, place: RunPlace, entry: Callable[[int, int], Entry], most: int) -> None:
-        """`entry` makes one of its numbers; `most` are kept in memory, and a page of each run."""
+    def __init__(self, place: RunPlace, make: Make[Entry], most: int) -> None:
+        """`most` entries are kept in memory, and a page of each run."""
         self._place = place
         self._number = next(_numbers)
         """Part of the names of its files: one before it may still be about to remove its own."""
-        self._entry = entry
+        self._make = make
         self._most = most
         self._heap: list[Entry] = []
         self._offsets: list[int] = []
@@ -195,7 +202,7 @@ class WaitingQueue(Generic[Entry]):
     def _spill_to(self, path: str, number: int) -> Iterator[None]:
         count, kept_count = len(self._heap), self._most // KEPT_SHARE
         kept: list[Entry] = []
-        run = SortedRun(self._place.filesystem, path, self._entry)
+        run = SortedRun(self._place.filesystem, path, self._make)
         try:
             for piece in sorted_pieces(list(self._heap)):
                 room = kept_count - len(kept)

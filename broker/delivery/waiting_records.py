@@ -1,8 +1,8 @@
 """Which records of a partition wait, and for when: what follows from its log, batch by batch.
 
-A record is due when it says, but not before what has been delivered at that point of the log. Then
-deliveries are in the order of (due, offset), and what has been delivered is all up to one such pair
-(`protocol.delays.delivered_batch`), whatever the clocks of the brokers say:
+A record is due when it states, but not before what has been delivered at that point of the log.
+Then deliveries are in the order of (due, offset), and what has been delivered is all up to one such
+pair (`protocol.delays.delivered_batch`), whatever the clocks of the brokers say:
 
     offset  batch                          due          waits afterwards
     10      waiting, deliver-at 500        500          (500, 10)
@@ -15,6 +15,8 @@ millisecond after what was delivered then, since its offset may be lower. So do 
 was delivered by then stays delivered.
 
 Every leader reads the same log and comes to the same conclusions; no clock and no chance is asked.
+A clock is asked for one thing: whether the time has come that the next one states. It has come when
+that one is due, unless the clock was set back to before what was delivered.
 """
 
 from __future__ import annotations
@@ -105,7 +107,7 @@ class WaitingRecords:
 
     def pass_by(self, end_offset: int) -> None:
         """Take out of the queue what comes next, as it is gone; the log ends at `end_offset`."""
-        gone = self.queue.pop()
+        gone = up_to(self.queue.pop())
         self.cancelled.discard(gone.offset)
         self._passed = [one for one in self._passed if one[0] > gone]
         self._passed.append((gone, end_offset))
@@ -146,7 +148,7 @@ class WaitingRecords:
         # It is due later if it came after delivery had reached a later time; but of that only one
         # time matters, since before it all is delivered, and behind it nothing.
         reached_ms = self._reached_ms if header.base_offset > self.reached_at else -1
-        waiting = Waiting(_due_ms(time, since_ms, reached_ms), offset)
+        waiting = Waiting(max(_stated_ms(time, since_ms), reached_ms), offset)
         return waiting > self.delivered and not any(
             waiting <= passed and offset < end_offset for passed, end_offset in self._passed
         )
@@ -201,7 +203,9 @@ class WaitingRecords:
                 if self.dead.is_full:
                     yield from self.dead.spill()
                 continue
-            waiting = Waiting(_due_ms(time, since_ms, reached_ms), base_offset + index)
+            stated_ms = _stated_ms(time, since_ms)
+            due_ms = min(max(stated_ms, reached_ms), LATEST_MS)
+            waiting = Waiting(due_ms, base_offset + index, stated_ms)
             if waiting <= delivered:
                 self.cancelled.discard(waiting.offset)
             elif push(waiting):
@@ -210,7 +214,12 @@ class WaitingRecords:
                 yield
 
 
-def _due_ms(time: int, since_ms: int, reached_ms: int) -> int:
-    """When a record is due with this number (`protocol.delays.delay_headers`)."""
-    stated = since_ms + AT_ONCE - time if time < 0 else max(time, since_ms)
-    return min(max(stated, reached_ms), LATEST_MS)
+def up_to(waiting: Waiting) -> Waiting:
+    """The point at which nothing waits any more of what comes before, nor the record itself."""
+    return Waiting(waiting.due_ms, waiting.offset, waiting.due_ms)
+
+
+def _stated_ms(time: int, since_ms: int) -> int:
+    """When a record is to be delivered by this number (`protocol.delays.delay_headers`)."""
+    stated_ms = since_ms + AT_ONCE - time if time < 0 else max(time, since_ms)
+    return min(stated_ms, LATEST_MS)

@@ -233,9 +233,14 @@ class Scenario:
 
     def look(self) -> None:
         """Nothing is delivered before the leader's clock says so."""
-        log = self.leader.log
-        for one in judge(self.whole_log(), self.looked_up_to).delivered:
-            assert one.record.timestamp <= self.leader.clock.now_ms()
+        log, now_ms = self.leader.log, self.leader.clock.now_ms()
+        found = judge(self.whole_log())
+        for one in found.delivered:
+            if one.at >= self.looked_up_to:
+                waited = found.waited.get(one.source)
+                stated_ms = one.record.timestamp if waited is None else waited.stated_ms
+                assert stated_ms is not None
+                assert stated_ms <= now_ms
         self.looked_up_to = log.log_end_offset
 
     def whole_log(self) -> Log:

@@ -23,7 +23,7 @@ def planned(last: Relay | None) -> RelayPlan:
     disk = SimulatedDisk(lambda: 0)
     disk.make_directory("/data")
     place = RunPlace(disk, "/data", "dead-letters")
-    return RelayPlan(last, WaitingQueue(place, Position, MOST_IN_MEMORY))
+    return RelayPlan(last, WaitingQueue(place, Position._make, MOST_IN_MEMORY))
 
 
 @dataclass

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from protocol.wire import Buffer
 
 MOST_IN_HEAP = 4096
+ENTRY_BYTES = 8 * len(Waiting._fields)
 COUNT = 5 * MOST_IN_HEAP
 
 
@@ -49,7 +50,7 @@ class FailingFileSystem(LocalFileSystem):
 
 def queue_in(directory: Path, filesystem: LocalFileSystem | None = None) -> WaitingQueue[Waiting]:
     place = RunPlace(filesystem or LocalFileSystem(), str(directory), "delivery")
-    return WaitingQueue(place, Waiting, MOST_IN_HEAP)
+    return WaitingQueue(place, Waiting._make, MOST_IN_HEAP)
 
 
 def push(queue: WaitingQueue[Waiting], entry: Waiting) -> None:
@@ -235,7 +236,7 @@ def full_queue(directory: Path, filesystem: LocalFileSystem) -> WaitingQueue[Wai
     """One entry more than may be in memory."""
     most = 16_384
     place = RunPlace(filesystem, str(directory), "delivery")
-    queue = WaitingQueue(place, Waiting, most)
+    queue = WaitingQueue(place, Waiting._make, most)
     for entry in drawn(most + 1):
         queue.push(entry)
     assert queue.is_full
@@ -252,8 +253,8 @@ def test_a_step_of_spilling_sorts_writes_and_frees_no_more_than_it_may(tmp_path:
         steps += 1
         sizes.append(len(queue._heap))
 
-    assert max(filesystem.written) <= 16 * SORTED_AT_ONCE
-    assert sum(filesystem.written) == 16 * (count - len(queue._heap))
+    assert max(filesystem.written) <= ENTRY_BYTES * SORTED_AT_ONCE
+    assert sum(filesystem.written) == ENTRY_BYTES * (count - len(queue._heap))
     # Once to sort chunks, once at least to merge them, once to let go of what is in the file.
     assert steps >= 3 * (count // SORTED_AT_ONCE)
     assert len(set(sizes)) == 2, "until the end all is where it was"
