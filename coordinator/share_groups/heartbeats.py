@@ -227,9 +227,7 @@ class ShareHeartbeats:
             return last
         watch = parts.watches.of(group.group_id)
         interval_ms = parts.settings.assignment_interval_of(group.group_id)
-        made_ms = group.assignment_timestamp_ms
-        is_early = made_ms and interval_ms and made_ms <= beat.now_ms < made_ms + interval_ms
-        if watch.is_assigning or is_early:
+        if watch.is_assigning or group.was_assigned_within(interval_ms, beat.now_ms):
             return last
         if not is_small(group):
             watch.is_assigning = True

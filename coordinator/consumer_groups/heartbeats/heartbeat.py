@@ -261,8 +261,7 @@ class Heartbeats:
             return last
         watch = parts.watches.of(group.group_id)
         interval_ms = parts.settings.assignment_interval_of(group.group_id)
-        made_ms = group.assignment_timestamp_ms
-        if watch.is_assigning or (made_ms and beat.now_ms < made_ms + interval_ms):
+        if watch.is_assigning or group.was_assigned_within(interval_ms, beat.now_ms):
             return last
         assignor = self._assignor(group, member, updated)
         topics = group.subscriptions.topics | group.subscribed_topics(updated)

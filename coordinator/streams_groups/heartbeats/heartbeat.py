@@ -258,8 +258,7 @@ class Heartbeats:
         if group.assignment_epoch >= epoch.number or group.memory.is_assigning:
             return last
         interval_ms = parts.settings.assignment_interval_of(group_id)
-        made_ms = group.assignment_timestamp_ms
-        if made_ms and interval_ms and beat.now_ms < made_ms + interval_ms:
+        if group.was_assigned_within(interval_ms, beat.now_ms):
             detail = "Assignment delayed due to the configured assignment interval."
             note_status(beat.response, StatusCode.ASSIGNMENT_DELAYED, detail)
             return last
