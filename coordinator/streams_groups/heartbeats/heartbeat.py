@@ -171,7 +171,7 @@ class Heartbeats:
         epoch = self._epoch(beat, updated, has_changed=updated != member)
         target_epoch, target = self._target(beat, updated, epoch)
         stepped = self._reconcile(beat, updated, target_epoch, target)
-        self._parts.watches.touch(group.group_id, stepped.member_id, beat.now_ms)
+        self._parts.watches.touch(group.group_id, stepped.member_id)
         if request.shutdown_application:
             group.memory.request_shutdown(request.member_id)
         self._tell(beat, member, stepped, epoch.topology)
@@ -298,11 +298,11 @@ class Heartbeats:
         stepped = reconciled(member, around)
         if stepped == member:
             if member.state is MemberState.UNREVOKED_TASKS:
-                watches.resume_revocation(group.group_id, member, beat.now_ms)
+                watches.resume_revocation(group.group_id, member)
             return member
         beat.effects.records.append(current_record(group.group_id, stepped))
         if stepped.state is MemberState.UNREVOKED_TASKS:
-            watches.await_revocation(group.group_id, stepped, beat.now_ms)
+            watches.await_revocation(group.group_id, stepped)
         else:
             watches.end_revocation(group.group_id, stepped.member_id)
         return stepped
