@@ -6,7 +6,8 @@ the same way for a record just appended and for one read back after a restart. M
 two rebalances (who has joined, who still waits) is soft state and lives in memory only; the record
 of a generation is written when its leader hands in the assignment.
 
-Pure: no asyncio, sockets, threads, clocks or chance. Time is `now_ms`; timers, member ids and
+Pure: no asyncio, sockets, threads, clocks or chance. Time is `now_ms`: as an argument
+the wall clock's, for what is stored; deadlines go by that of the timers. These, member ids and
 replies come through `coordinator.ports`. May import `protocol` and `config`; only `broker` imports
 it. Transactions are coordinated in the same manner, in the package `transactions`.
 

@@ -36,7 +36,14 @@ class TimerKey(NamedTuple):
 
 
 class Timers(Protocol):
-    """Runs `GroupShard.expire(key, now_ms)` once, `delay_ms` after `start`."""
+    """Runs `GroupShard.expire(key, now_ms)` once, `delay_ms` after `start`.
+
+    `now_ms` of `expire` is the wall clock's, which may be set; delays pass by a clock of their own.
+    """
+
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds of a clock that nobody sets, by which delays and deadlines count."""
 
     def start(self, key: TimerKey, delay_ms: int) -> None:
         """Start, or restart, the timer."""

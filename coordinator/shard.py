@@ -82,11 +82,11 @@ class GroupShard(ShardState):
         effects = Effects()
         for group in self._groups.values():
             for member in group.members.values():
-                self._rebalance.restart_session(group, member, now_ms)
+                self._rebalance.restart_session(group, member)
             if len(group.members) > self._settings.max_size or group.is_downgraded:
                 self._rebalance.prepare(group, now_ms, effects)
         for kind in self._kinds:
-            kind.on_loaded(now_ms)
+            kind.on_loaded()
         return effects
 
     def on_unloaded(self) -> Effects:
@@ -175,7 +175,7 @@ class GroupShard(ShardState):
         """Answer or park a SyncGroup; the leader's stores the generation."""
         consumers = self.consumers.groups.find(request.group_id)
         if consumers is not None:
-            return self.consumers.classic_requests.sync(consumers, request, reply, now_ms)
+            return self.consumers.classic_requests.sync(consumers, request, reply)
         group = self._groups.get(request.group_id)
         if group is None:
             effects = Effects()
@@ -183,15 +183,15 @@ class GroupShard(ShardState):
             return effects
         return self._syncs.sync(group, request, reply, now_ms)
 
-    def handle_heartbeat(self, request: HeartbeatRequest, now_ms: int) -> ErrorCode:
+    def handle_heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
         """Keep a session alive."""
         consumers = self.consumers.groups.find(request.group_id)
         if consumers is not None:
-            return self.consumers.classic_requests.heartbeat(consumers, request, now_ms)
+            return self.consumers.classic_requests.heartbeat(consumers, request)
         group = self._groups.get(request.group_id)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        return self._membership.heartbeat(group, request, now_ms)
+        return self._membership.heartbeat(group, request)
 
     def handle_leave(
         self, group_id: str, members: Sequence[LeaveGroupRequest.Member], now_ms: int

@@ -144,7 +144,7 @@ class ShardState:
             return effects
         for member in group.members.values():
             group.update_member(member, downgraded.protocols[member.member_id])
-            self._rebalance.restart_session(group, member, now_ms)
+            self._rebalance.restart_session(group, member)
         if downgraded.must_rebalance:
             self._rebalance.prepare(group, now_ms, effects)
         return effects

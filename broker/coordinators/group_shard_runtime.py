@@ -98,6 +98,11 @@ class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
 
     # coordinator.ports.Timers
 
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds of a clock that nobody sets, as the event loop's."""
+        return self._clock.monotonic_ms()
+
     def start(self, key: TimerKey, delay_ms: int) -> None:
         """Start, or restart, a timer of a group."""
         running = self._running.pop(key, None)

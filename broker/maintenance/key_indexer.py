@@ -119,7 +119,7 @@ class KeyIndexer:
 
     async def _look_through(self) -> list[tuple[Log, Segment]]:
         """Closed segments that have no index."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.monotonic_ms()
         enabled = [log for log in self._logs() if log.config.key_index_enable]
         for log in self._known.keys() - enabled:
             await self._forget(log)
@@ -229,7 +229,7 @@ class KeyIndexer:
         )
 
     def _hold(self, log: Log, reason: str) -> None:
-        self._held_until_ms[log] = self._clock.now_ms() + HOLD_MS
+        self._held_until_ms[log] = self._clock.monotonic_ms() + HOLD_MS
         self.counts.failed += 1
         if log.name not in self._told:
             self._told.add(log.name)

@@ -150,21 +150,22 @@ class LogCleaner:
         """What is worth it most, marked as in progress; None when nothing is worth it."""
         best: Cleanable | None = None
         now_ms = self._clock.now_ms()
-        self._forget_what_is_over(now_ms)
+        self._forget_what_is_over()
         async for log in self._slices().each(list(self._logs.noted.compacted)):
-            if self._may_clean(log, now_ms):
+            if self._may_clean(log):
                 found = self._assess(log, now_ms)
                 if found and found.is_worth_it and (not best or found.ratio > best.ratio):
                     best = found
-        if best is None or not self._may_clean(best.log, now_ms):
+        if best is None or not self._may_clean(best.log):
             return None
         best.log.is_being_cleaned = True
         return best
 
-    def _forget_what_is_over(self, now_ms: int) -> None:
+    def _forget_what_is_over(self) -> None:
         """Let go of logs that are deleted, and of those that may be tried again."""
         self._uncleanable = {log for log in self._uncleanable if self._is_known(log)}
         self.counts.uncleanable_logs = len(self._uncleanable)
+        now_ms = self._clock.monotonic_ms()
         self._held_until_ms = {
             log: until_ms
             for log, until_ms in self._held_until_ms.items()
@@ -182,11 +183,11 @@ class LogCleaner:
             self._cannot_clean(log, error)
             return None
 
-    def _may_clean(self, log: Log, now_ms: int) -> bool:
+    def _may_clean(self, log: Log) -> bool:
         return (
             not log.is_being_cleaned
             and log not in self._uncleanable
-            and self._held_until_ms.get(log, now_ms) <= now_ms
+            and log not in self._held_until_ms
             and self._is_present(log)
         )
 
@@ -303,7 +304,7 @@ class LogCleaner:
         logger.error("compaction of %s disabled until the broker restarts: %s", log.name, reason)
 
     def _hold(self, log: Log, reason: str) -> None:
-        self._held_until_ms[log] = self._clock.now_ms() + HOLD_MS
+        self._held_until_ms[log] = self._clock.monotonic_ms() + HOLD_MS
         logger.warning(
             "compaction of %s failed, retrying in %d s: %s", log.name, HOLD_MS // 1000, reason
         )

@@ -59,12 +59,12 @@ class ConsumerShard(CommittingShard[ConsumerGroup, ConsumerMember]):
         self.joins = ClassicJoins(self._parts, self._heartbeats, self._departures, downgraded)
         self.classic_requests = ClassicRequests(self._parts, self._departures)
 
-    def on_loaded(self, now_ms: int) -> None:
+    def on_loaded(self) -> None:
         """The log has been replayed: members' sessions begin."""
-        super().on_loaded(now_ms)
+        super().on_loaded()
         for group in self.groups:
             if group.classic_count:
-                self._begin_classic_sessions(group, now_ms)
+                self._begin_classic_sessions(group)
 
     # GroupKind, of one group
 
@@ -97,22 +97,20 @@ class ConsumerShard(CommittingShard[ConsumerGroup, ConsumerMember]):
         default_assignor = self._parts.settings.assignors[0]
         return (yield from listing.described(group, self._topics, default_assignor))
 
-    def _begin_classic_sessions(self, group: ConsumerGroup, now_ms: int) -> None:
+    def _begin_classic_sessions(self, group: ConsumerGroup) -> None:
         """Members of the classic protocol say themselves how long they may be silent."""
         for member in group.members.values():
             if member.classic is not None:
                 timeout_ms = member.classic.session_timeout_ms
-                self._watches.touch(group.group_id, member.member_id, now_ms, timeout_ms)
+                self._watches.touch(group.group_id, member.member_id, timeout_ms)
 
-    def _group_for(
-        self, request: ConsumerGroupHeartbeatRequest, effects: Effects, now_ms: int
-    ) -> ConsumerGroup:
+    def _group_for(self, request: ConsumerGroupHeartbeatRequest, effects: Effects) -> ConsumerGroup:
         group = self.groups.find(request.group_id)
         classic = self._registry.classic(request.group_id)
         is_joining = request.member_epoch == JOINING_EPOCH
         if is_joining and classic is not None and classic.state is not GroupState.EMPTY:
             group = upgrade(classic, self._parts, effects)
-            self._begin_classic_sessions(group, now_ms)
+            self._begin_classic_sessions(group)
         if group is None:
             effects.records += self._registry.to_replace(
                 self.name, request.group_id, request.member_epoch
@@ -120,8 +118,8 @@ class ConsumerShard(CommittingShard[ConsumerGroup, ConsumerMember]):
             group = ConsumerGroup(request.group_id)
         return group
 
-    def _late(self, group: ConsumerGroup, now_ms: int) -> list[ConsumerMember]:
-        return self._parts.watches.late(group, now_ms)
+    def _late(self, group: ConsumerGroup) -> list[ConsumerMember]:
+        return self._parts.watches.late(group)
 
     def _remove(
         self,

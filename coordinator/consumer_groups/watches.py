@@ -33,22 +33,22 @@ class ConsumerWatch(Watch):
 class ConsumerWatches(Watches[ConsumerWatch]):
     """By group id."""
 
-    def await_join(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
+    def await_join(self, group_id: str, member: ConsumerMember) -> None:
         """Give a member its rebalance timeout to join again, unless it has been told before."""
         watch = self.of(group_id)
         if member.member_id not in watch.joins:
-            deadline_ms = watch.joins[member.member_id] = now_ms + member.rebalance_timeout_ms
-            self.wake_by(group_id, watch, deadline_ms, now_ms)
+            deadline_ms = watch.joins[member.member_id] = self.now_ms + member.rebalance_timeout_ms
+            self.wake_by(group_id, watch, deadline_ms)
 
     def end_join(self, group_id: str, member_id: str) -> None:
         """The member has joined."""
         self.of(group_id).joins.pop(member_id, None)
 
-    def await_sync(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
+    def await_sync(self, group_id: str, member: ConsumerMember) -> None:
         """Give a member that has joined its rebalance timeout to ask what it owns."""
         watch = self.of(group_id)
-        deadline_ms = watch.syncs[member.member_id] = now_ms + member.rebalance_timeout_ms
-        self.wake_by(group_id, watch, deadline_ms, now_ms)
+        deadline_ms = watch.syncs[member.member_id] = self.now_ms + member.rebalance_timeout_ms
+        self.wake_by(group_id, watch, deadline_ms)
 
     def end_sync(self, group_id: str, member_id: str) -> None:
         """The member has asked."""
@@ -61,10 +61,10 @@ class ConsumerWatches(Watches[ConsumerWatch]):
         watch.joins.pop(member_id, None)
         watch.syncs.pop(member_id, None)
 
-    def late(self, group: ConsumerGroup, now_ms: int) -> list[ConsumerMember]:
+    def late(self, group: ConsumerGroup) -> list[ConsumerMember]:
         """As `expired`, with members of the classic protocol that were slow."""
-        late = {member.member_id: member for member in self.expired(group, now_ms)}
-        watch = self.of(group.group_id)
+        late = {member.member_id: member for member in self.expired(group)}
+        watch, now_ms = self.of(group.group_id), self.now_ms
         next_ms = NEVER_MS
         for deadlines in (watch.joins, watch.syncs):
             for member_id, deadline_ms in list(deadlines.items()):
@@ -78,5 +78,5 @@ class ConsumerWatches(Watches[ConsumerWatch]):
         if len(late) > FENCED_AT_ONCE:
             next_ms = now_ms + 1
         if next_ms != NEVER_MS:
-            self.wake_by(group.group_id, watch, next_ms, now_ms)
+            self.wake_by(group.group_id, watch, next_ms)
         return list(late.values())[:FENCED_AT_ONCE]

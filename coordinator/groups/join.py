@@ -139,7 +139,7 @@ class Joins:
             group.has_new_member = True
         self._timers.cancel(TimerKey(group.group_id, TimerKind.SESSION, member_id))
         group.add_member(member, request.protocol_type)
-        self._rebalance.await_rejoin(group, member, joining.now_ms)
+        self._rebalance.await_rejoin(group, member)
         self._rebalance.prepare(group, joining.now_ms, effects)
 
     def _join_again(self, group: ClassicGroup, joining: Joining, effects: Effects) -> None:

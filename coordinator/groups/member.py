@@ -37,7 +37,7 @@ class Member:
     syncing: Reply[SyncGroupResponse] | None = None
     """The parked answer to its SyncGroup."""
     session_deadline_ms: int = NEVER_MS
-    """When its session expires, unless it sends a request before."""
+    """When its session expires by the timers' clock, unless it sends a request before."""
     session_timer_due_ms: int = NEVER_MS
     """When its session timer fires, which may be earlier: that saves a restart at each
     heartbeat."""

@@ -33,14 +33,14 @@ class Membership:
     def __init__(self, rebalance: Rebalance) -> None:
         self._rebalance = rebalance
 
-    def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest, now_ms: int) -> ErrorCode:
+    def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest) -> ErrorCode:
         """Keep a session alive. REBALANCE_IN_PROGRESS means that the member has to join again."""
         error = member_error(group, request.member_id, request.group_instance_id)
         if error is not ErrorCode.NONE:
             return error
         if request.generation_id != group.generation:
             return ErrorCode.ILLEGAL_GENERATION
-        self._rebalance.touch(group, group.members[request.member_id], now_ms)
+        self._rebalance.touch(group, group.members[request.member_id])
         if group.state is GroupState.PREPARING_REBALANCE:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE

@@ -44,7 +44,7 @@ class Rebalance:
             return
         was_empty = group.state is GroupState.EMPTY
         if group.state is GroupState.COMPLETING_REBALANCE:
-            self._fail_syncs(group, now_ms, effects)
+            self._fail_syncs(group, effects)
         group.pending_syncs.clear()
         self._timers.cancel(TimerKey(group.group_id, TimerKind.SYNC))
         group.enter(GroupEvent.REBALANCE, now_ms)
@@ -118,18 +118,17 @@ class Rebalance:
             self.prepare(group, now_ms, effects)
         self.complete_if_all_joined(group, now_ms, effects)
 
-    def touch(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
+    def touch(self, group: ClassicGroup, member: Member) -> None:
         """Extend the session of a member that has sent a request.
 
         Its timer is restarted only if it would fire too late; one that fires too early restarts
         itself (`on_session_timer`). So a heartbeat costs one assignment.
         """
-        self._set_deadline(group, member, now_ms, member.session_timeout_ms)
+        self._set_deadline(group, member, member.session_timeout_ms)
 
-    def await_rejoin(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
+    def await_rejoin(self, group: ClassicGroup, member: Member) -> None:
         """Give a new member's JoinGroup five minutes: it cannot send heartbeats yet."""
-        timeout_ms = self._settings.new_member_join_timeout_ms
-        self._set_deadline(group, member, now_ms, timeout_ms)
+        self._set_deadline(group, member, self._settings.new_member_join_timeout_ms)
 
     def on_session_timer(
         self, group: ClassicGroup, member_id: str, now_ms: int, effects: Effects
@@ -140,18 +139,18 @@ class Rebalance:
             if member_id in group.pending_members:
                 self.remove_member(group, member_id, now_ms, effects)
             return
-        left_ms = member.session_deadline_ms - now_ms
+        left_ms = member.session_deadline_ms - self._timers.now_ms
         if left_ms <= 0 and member.is_parked and not member.is_new:
             left_ms = member.session_timeout_ms
         if left_ms <= 0:
             self.remove_member(group, member_id, now_ms, effects)
             return
-        member.session_timer_due_ms = now_ms + left_ms
+        member.session_timer_due_ms = self._timers.now_ms + left_ms
         self._timers.start(TimerKey(group.group_id, TimerKind.SESSION, member_id), left_ms)
 
-    def restart_session(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
+    def restart_session(self, group: ClassicGroup, member: Member) -> None:
         """Start a session and its timer, for a new member id or after loading."""
-        member.session_deadline_ms = now_ms + member.session_timeout_ms
+        member.session_deadline_ms = self._timers.now_ms + member.session_timeout_ms
         member.session_timer_due_ms = member.session_deadline_ms
         key = TimerKey(group.group_id, TimerKind.SESSION, member.member_id)
         self._timers.start(key, member.session_timeout_ms)
@@ -167,22 +166,20 @@ class Rebalance:
         for member_id in (*group.members, *group.pending_members):
             self.forget_session(group, member_id)
 
-    def _set_deadline(
-        self, group: ClassicGroup, member: Member, now_ms: int, timeout_ms: int
-    ) -> None:
-        member.session_deadline_ms = now_ms + timeout_ms
+    def _set_deadline(self, group: ClassicGroup, member: Member, timeout_ms: int) -> None:
+        member.session_deadline_ms = self._timers.now_ms + timeout_ms
         if member.session_deadline_ms < member.session_timer_due_ms:
             member.session_timer_due_ms = member.session_deadline_ms
             key = TimerKey(group.group_id, TimerKind.SESSION, member.member_id)
             self._timers.start(key, timeout_ms)
 
-    def _fail_syncs(self, group: ClassicGroup, now_ms: int, effects: Effects) -> None:
+    def _fail_syncs(self, group: ClassicGroup, effects: Effects) -> None:
         for member in group.members.values():
             member.assignment = b""
             if member.syncing is not None:
                 effects.answer(member.syncing, sync_error(ErrorCode.REBALANCE_IN_PROGRESS))
                 member.syncing = None
-                self.touch(group, member, now_ms)
+                self.touch(group, member)
 
     def _complete(self, group: ClassicGroup, now_ms: int, effects: Effects) -> None:
         for member in [silent for silent in group.silent_members() if not silent.is_static]:
@@ -224,6 +221,6 @@ class Rebalance:
                 member.joining = None
             member.is_new = False
             group.pending_syncs[member.member_id] = None
-            self.touch(group, member, now_ms)
+            self.touch(group, member)
         group.awaiting_join = 0
         self._timers.start(TimerKey(group.group_id, TimerKind.SYNC), group.rebalance_timeout_ms)

@@ -70,7 +70,6 @@ class StaticMembers:
                 rebalance_timeout_ms=joining.rebalance_timeout_ms,
                 session_timeout_ms=joining.request.session_timeout_ms,
             ),
-            joining.now_ms,
         )
         if group.state is GroupState.STABLE and group.select_protocol() == group.protocol:
             self._store(group, member, joining, old_leader_id, effects)
@@ -89,9 +88,7 @@ class StaticMembers:
             effects.answer(member.syncing, sync_error(ErrorCode.FENCED_INSTANCE_ID))
         member.joining = member.syncing = None
 
-    def _install(
-        self, group: ClassicGroup, member: Member, incarnation: _Incarnation, now_ms: int
-    ) -> None:
+    def _install(self, group: ClassicGroup, member: Member, incarnation: _Incarnation) -> None:
         assert member.group_instance_id is not None
         self._rebalance.forget_session(group, member.member_id)
         group.rename_static_member(member.group_instance_id, incarnation.member_id)
@@ -100,7 +97,7 @@ class StaticMembers:
         member.client_host = incarnation.client_host
         member.rebalance_timeout_ms = incarnation.rebalance_timeout_ms
         member.session_timeout_ms = incarnation.session_timeout_ms
-        self._rebalance.restart_session(group, member, now_ms)
+        self._rebalance.restart_session(group, member)
 
     @staticmethod
     def _store(
@@ -124,8 +121,8 @@ class StaticMembers:
     def _undo(
         self, group: ClassicGroup, member: Member, before: _Incarnation
     ) -> Callable[[ErrorCode, int], Effects]:
-        def undo(_: ErrorCode, now_ms: int) -> Effects:
-            self._install(group, member, before, now_ms)
+        def undo(_: ErrorCode, __: int) -> Effects:
+            self._install(group, member, before)
             return Effects()
 
         return undo

@@ -47,7 +47,7 @@ class Syncs:
         member = group.members[request.member_id]
         self._rebalance.on_synced(group, member)
         if group.state is GroupState.STABLE:
-            self._rebalance.touch(group, member, now_ms)
+            self._rebalance.touch(group, member)
             response = sync_success(group, member.assignment)
             effects.answer_when_committed(reply, response, refuse_sync)
             return effects
@@ -73,7 +73,7 @@ class Syncs:
                 response = sync_success(group, assignments.get(member.member_id, b""))
                 effects.answer_when_committed(member.syncing, response, refuse_sync)
                 member.syncing = None
-                self._rebalance.touch(group, member, now_ms)
+                self._rebalance.touch(group, member)
         effects.on_append_failed = self._start_over(group)
 
     def _start_over(self, group: ClassicGroup) -> Callable[[ErrorCode, int], Effects]:

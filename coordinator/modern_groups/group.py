@@ -37,6 +37,14 @@ class ModernGroup(Generic[MemberT, TargetT]):
         self.targets: dict[str, TargetT] = {}
         """Each member's part of the target assignment, by id."""
 
+    def was_assigned_within(self, interval_ms: int, now_ms: int) -> bool:
+        """Whether the target assignment is younger than that, by the wall clock.
+
+        One of the future is not: the clock was set back since, perhaps for good.
+        """
+        made_ms = self.assignment_timestamp_ms
+        return made_ms > 0 and made_ms <= now_ms < made_ms + interval_ms
+
     def present_id(self, member_id: str) -> str | None:
         """The id itself while there is such a member, else None."""
         return member_id if member_id in self.members else None

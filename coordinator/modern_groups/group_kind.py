@@ -67,7 +67,7 @@ class GroupKind(Protocol):
     def replay(self, key: KeyOfKind, value: Coded | None) -> None:
         """Apply one record."""
 
-    def on_loaded(self, now_ms: int) -> None:
+    def on_loaded(self) -> None:
         """The log has been replayed: members' sessions begin."""
 
     def on_unloaded(self) -> None:

@@ -55,11 +55,11 @@ class KindShard(Generic[GroupT, MemberT]):
         self._hashes = TopicHashes(ports.topics)
         self.groups = GroupTable(make, replay, self._registry.created, self._on_removed)
 
-    def on_loaded(self, now_ms: int) -> None:
+    def on_loaded(self) -> None:
         """The log has been replayed: members' sessions begin."""
         for group in self.groups:
             if group.members:
-                self._watches.loaded(group, now_ms)
+                self._watches.loaded(group)
 
     def on_unloaded(self) -> None:
         """The shard goes to another broker, or this one stops."""
@@ -73,7 +73,7 @@ class KindShard(Generic[GroupT, MemberT]):
         if group is None:
             self._watches.forget(key.group_id)
             return effects
-        late = self._late(group, now_ms)
+        late = self._late(group)
         for member in late:
             logger.info(
                 "%s group %s: member %s removed, as its session or rebalance timeout is over",
@@ -126,9 +126,9 @@ class KindShard(Generic[GroupT, MemberT]):
         assert group is not None, "asked of another kind of group"
         return group
 
-    def _late(self, group: GroupT, now_ms: int) -> list[MemberT]:
+    def _late(self, group: GroupT) -> list[MemberT]:
         """Members that are to be removed, since their deadlines have passed."""
-        return self._watches.expired(group, now_ms)
+        return self._watches.expired(group)
 
     def _remove(
         self, group: GroupT, members: Sequence[MemberT], effects: Effects, now_ms: int

@@ -2,7 +2,8 @@
 
 A group has one timer, for the earliest deadline that was known when it was started. A heartbeat
 only moves its member's deadline; the timer looks at all members when it goes off, which is once in
-a session timeout as long as everybody is alive.
+a session timeout as long as everybody is alive. Deadlines go by the timers' clock, as that on the
+wall may be set.
 """
 
 from __future__ import annotations
@@ -100,6 +101,11 @@ class Watches(Generic[WatchT]):
         self._make = make
         self._by_group: dict[str, WatchT] = {}
 
+    @property
+    def now_ms(self) -> int:
+        """What the timers' clock shows."""
+        return self._timers.now_ms
+
     def of(self, group_id: str) -> WatchT:
         """The watch of a group."""
         watch = self._by_group.get(group_id)
@@ -117,35 +123,33 @@ class Watches(Generic[WatchT]):
         for group_id in list(self._by_group):
             self.forget(group_id)
 
-    def loaded(self, group: WatchedGroup[Any], now_ms: int) -> None:
+    def loaded(self, group: WatchedGroup[Any]) -> None:
         """Begin the sessions of a group that was read from the log."""
         watch = self.of(group.group_id)
         timeout_ms = self._settings.session_timeout_of(group.group_id)
-        watch.loaded_deadline_ms = now_ms + timeout_ms
-        self.wake_by(group.group_id, watch, watch.loaded_deadline_ms, now_ms)
+        watch.loaded_deadline_ms = self.now_ms + timeout_ms
+        self.wake_by(group.group_id, watch, watch.loaded_deadline_ms)
 
-    def touch(
-        self, group_id: str, member_id: str, now_ms: int, timeout_ms: int | None = None
-    ) -> None:
+    def touch(self, group_id: str, member_id: str, timeout_ms: int | None = None) -> None:
         """Extend a member's session, by the time that it said itself or by the group's."""
         watch = self.of(group_id)
         if timeout_ms is None:
             timeout_ms = self._settings.session_timeout_of(group_id)
-        deadline_ms = now_ms + timeout_ms
+        deadline_ms = self.now_ms + timeout_ms
         watch.sessions[member_id] = deadline_ms
-        self.wake_by(group_id, watch, deadline_ms, now_ms)
+        self.wake_by(group_id, watch, deadline_ms)
 
-    def await_revocation(self, group_id: str, member: WatchedMember, now_ms: int) -> None:
+    def await_revocation(self, group_id: str, member: WatchedMember) -> None:
         """Give a member its rebalance timeout to give up partitions."""
         watch = self.of(group_id)
-        deadline_ms = now_ms + member.rebalance_timeout_ms
+        deadline_ms = self.now_ms + member.rebalance_timeout_ms
         watch.revocations[member.member_id] = Revocation(deadline_ms, member.member_epoch)
-        self.wake_by(group_id, watch, deadline_ms, now_ms)
+        self.wake_by(group_id, watch, deadline_ms)
 
-    def resume_revocation(self, group_id: str, member: WatchedMember, now_ms: int) -> None:
+    def resume_revocation(self, group_id: str, member: WatchedMember) -> None:
         """The same for a member that had to before the group was loaded from the log."""
         if member.member_id not in self.of(group_id).revocations:
-            self.await_revocation(group_id, member, now_ms)
+            self.await_revocation(group_id, member)
 
     def end_revocation(self, group_id: str, member_id: str) -> None:
         """The member has given up what it had to."""
@@ -162,22 +166,22 @@ class Watches(Generic[WatchT]):
         group_id: str,
         member_ids: Iterable[str],
         _: ErrorCode,
-        now_ms: int,
+        __: int,
     ) -> Effects:
         """The removal of members could not be stored: they go soon, unless they heartbeat before.
 
         Nobody else remembers them: who is gone would own its partitions for ever.
         """
         watch = self.of(group_id)
-        deadline_ms = now_ms + REMOVAL_RETRY_MS
+        deadline_ms = self.now_ms + REMOVAL_RETRY_MS
         for member_id in member_ids:
             watch.sessions.setdefault(member_id, deadline_ms)
-        self.wake_by(group_id, watch, deadline_ms, now_ms)
+        self.wake_by(group_id, watch, deadline_ms)
         return Effects()
 
-    def expired(self, group: WatchedGroup[MemberT], now_ms: int) -> list[MemberT]:
+    def expired(self, group: WatchedGroup[MemberT]) -> list[MemberT]:
         """Members that were silent, or kept partitions, for too long; restarts the timer."""
-        watch = self.of(group.group_id)
+        watch, now_ms = self.of(group.group_id), self.now_ms
         watch.timer_due_ms = NEVER_MS
         sessions, default_ms = watch.sessions, watch.loaded_deadline_ms
         found: dict[str, MemberT] = {}
@@ -199,14 +203,14 @@ class Watches(Generic[WatchT]):
         if len(found) > FENCED_AT_ONCE:
             next_ms = now_ms + 1
         if next_ms != NEVER_MS:
-            self.wake_by(group.group_id, watch, next_ms, now_ms)
+            self.wake_by(group.group_id, watch, next_ms)
         return list(found.values())[:FENCED_AT_ONCE]
 
-    def wake_by(self, group_id: str, watch: Watch, deadline_ms: int, now_ms: int) -> None:
+    def wake_by(self, group_id: str, watch: Watch, deadline_ms: int) -> None:
         """Have the group's timer go off by then."""
         if deadline_ms < watch.timer_due_ms:
             watch.timer_due_ms = deadline_ms
-            self._timers.start(self._key(group_id), max(deadline_ms - now_ms, 0))
+            self._timers.start(self._key(group_id), max(deadline_ms - self.now_ms, 0))
 
     def _key(self, group_id: str) -> TimerKey:
         return TimerKey(group_id, self._kind)

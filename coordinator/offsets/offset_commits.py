@@ -74,7 +74,7 @@ class OffsetCommits:
             and request.member_id in group.members
             and (error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS))
         ):
-            self._rebalance.touch(group, group.members[request.member_id], now_ms)
+            self._rebalance.touch(group, group.members[request.member_id])
         if error is not ErrorCode.NONE:
             return self.refuse(request, error, reply)
         return self.store(request, reply, now_ms)

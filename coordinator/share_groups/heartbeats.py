@@ -156,7 +156,7 @@ class ShareHeartbeats:
         stepped = self._reconcile(updated, target_epoch, target, has_changed=has_bumped)
         if stepped != updated:
             effects.records.append(current_record(group.group_id, stepped))
-        self._parts.watches.touch(group.group_id, member.member_id, beat.now_ms)
+        self._parts.watches.touch(group.group_id, member.member_id)
         begun = self._begin(beat, names, next_epoch)
         tells_assignment = (
             request.member_epoch == JOINING_EPOCH
@@ -227,9 +227,7 @@ class ShareHeartbeats:
             return last
         watch = parts.watches.of(group.group_id)
         interval_ms = parts.settings.assignment_interval_of(group.group_id)
-        made_ms = group.assignment_timestamp_ms
-        is_early = made_ms and interval_ms and made_ms <= beat.now_ms < made_ms + interval_ms
-        if watch.is_assigning or is_early:
+        if watch.is_assigning or group.was_assigned_within(interval_ms, beat.now_ms):
             return last
         if not is_small(group):
             watch.is_assigning = True
@@ -262,7 +260,7 @@ class ShareHeartbeats:
 
     def _begin(self, beat: _Beat, names: Counter[str], epoch: int) -> Initialisation | None:
         group = beat.group
-        begun = begin(self._parts, group, names, beat.now_ms)
+        begun = begin(self._parts, group, names)
         if not begun:
             return None
         states = initialising(group.states, begun)

@@ -36,9 +36,7 @@ class Initialisation(NamedTuple):
     """By topic and partition; NO_START_OFFSET leaves it to the partition's leader."""
 
 
-def begin(
-    parts: ShareParts, group: ShareGroup, names: Collection[str], now_ms: int
-) -> dict[UUID, TopicStates]:
+def begin(parts: ShareParts, group: ShareGroup, names: Collection[str]) -> dict[UUID, TopicStates]:
     """Partitions of topics that have no state and are not about to get it; they are from now on.
 
     `names` are the topics that are subscribed to: the group's own, or those after this heartbeat.
@@ -46,7 +44,7 @@ def begin(
     """
     if group.group_id in parts.forgetting:
         return {}
-    watch = parts.watches.of(group.group_id)
+    watch, now_ms = parts.watches.of(group.group_id), parts.watches.now_ms
     as_of = (parts.topics.revision, group.changes)
     is_known = names is group.names and watch.initialised_as_of == as_of
     if is_known and now_ms < watch.retry_ms:

@@ -134,7 +134,7 @@ class ShareShard(KindShard[ShareGroup, ShareMember]):
         return [] if states == group.states else [states_record(group_id, states)]
 
     def handle_alter(
-        self, group_id: str, offsets: Mapping[tuple[UUID, int], int], now_ms: int
+        self, group_id: str, offsets: Mapping[tuple[UUID, int], int]
     ) -> tuple[Initialisation, list[OffsetsRecord]]:
         """Begin to set start offsets of partitions that exist; makes the group. Raises ApiError.
 
@@ -146,7 +146,8 @@ class ShareShard(KindShard[ShareGroup, ShareMember]):
             group = ShareGroup(group_id)
         start_offsets.check_empty(group)
         names = self._names({topic_id for topic_id, _ in offsets})
-        self._parts.watches.of(group_id).begun_ms |= dict.fromkeys(names, now_ms)
+        watches = self._parts.watches
+        watches.of(group_id).begun_ms |= dict.fromkeys(names, watches.now_ms)
         return start_offsets.alter(group, offsets, names)
 
     @contextmanager

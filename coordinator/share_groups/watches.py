@@ -30,7 +30,7 @@ class ShareWatch(Watch):
     """When all that is subscribed to had state, or was about to have it until `retry_ms`."""
     retry_ms: int = NEVER_MS
     begun_ms: dict[UUID, int] = field(default_factory=dict)
-    """When the partitions of a topic were last to be initialised."""
+    """When the partitions of a topic were last to be initialised, by the timers' clock."""
 
 
 ShareWatches = Watches[ShareWatch]

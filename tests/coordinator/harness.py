@@ -27,13 +27,13 @@ from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitRes
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from tests.coordinator.few_topics import FewTopics
+from tests.coordinator.virtual_timers import VirtualTimers
 from tests.support.broker_parts.steps import finished
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from coordinator.effects import ShardEffects
-    from coordinator.ports import TimerKey
     from coordinator.records import OffsetsRecord
 
 GROUP = "orders"
@@ -72,20 +72,6 @@ class LogEntry(NamedTuple):
     is_commit: bool = False
 
 
-class VirtualTimers:
-    """Timers by key; run by `Harness.advance`."""
-
-    def __init__(self, harness: Harness) -> None:
-        self._harness = harness
-        self.due: dict[TimerKey, int] = {}
-
-    def start(self, key: TimerKey, delay_ms: int) -> None:
-        self.due[key] = self._harness.now_ms + delay_ms
-
-    def cancel(self, key: TimerKey) -> None:
-        self.due.pop(key, None)
-
-
 class Harness:
     """One shard and everything around it."""
 
@@ -94,13 +80,13 @@ class Harness:
     ) -> None:
         self.settings = settings or GroupSettings()
         self.topics = topics or FewTopics()
+        self.timers = VirtualTimers()
         self.now_ms = 1_000_000
         self.ids = 0
         self.log: list[LogEntry] = []
         self.append_error: ErrorCode | None = None
         self.commit_error: ErrorCode | None = None
         self.inboxes: list[Inbox] = []
-        self.timers = VirtualTimers(self)
         self.shard = GroupShard(self.settings, self.timers, self._new_id, self.topics)
 
     def run(self, effects: ShardEffects[OffsetsRecord]) -> None:
@@ -169,18 +155,19 @@ class Harness:
         else:
             self.shard.replay(entry.record, entry.offset, entry.producer_id)
 
+    @property
+    def now_ms(self) -> int:
+        """What the wall clock shows. Setting it moves no timer: `advance` lets time pass."""
+        return self.timers.now_ms + self._ahead_ms
+
+    @now_ms.setter
+    def now_ms(self, now_ms: int) -> None:
+        self._ahead_ms = now_ms - self.timers.now_ms
+
     def advance(self, delay_ms: int) -> None:
-        """Turn the clock, running timers in order of their due time."""
-        end_ms = self.now_ms + delay_ms
-        while True:
-            ready = [(due, key) for key, due in self.timers.due.items() if due <= end_ms]
-            if not ready:
-                break
-            due, key = min(ready, key=lambda each: each[0])
-            del self.timers.due[key]
-            self.now_ms = max(self.now_ms, due)
+        """Let time pass, by both clocks, running timers in order of their due time."""
+        for key in self.timers.pass_until(self.timers.now_ms + delay_ms):
             self.run(self.shard.expire(key, self.now_ms))
-        self.now_ms = end_ms
 
     def restarted(self) -> Harness:
         """Another broker that has loaded what this one appended."""
@@ -259,7 +246,7 @@ class Harness:
             member_id=member_id,
             group_instance_id=instance,
         )
-        return self.shard.handle_heartbeat(request, self.now_ms)
+        return self.shard.handle_heartbeat(request)
 
     def leave(self, *member_ids: str, group_id: str = GROUP) -> list[LeaveGroupResponse.Member]:
         return self.leave_members(

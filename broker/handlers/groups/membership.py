@@ -118,7 +118,7 @@ def heartbeat(context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
     except ApiError as error:
         is_loading = error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return HeartbeatResponse(error_code=ErrorCode.NONE if is_loading else error.code)
-    return HeartbeatResponse(error_code=shard.groups.handle_heartbeat(request, context.now_ms))
+    return HeartbeatResponse(error_code=shard.groups.handle_heartbeat(request))
 
 
 @handles(LeaveGroupRequest, versions="0-5")

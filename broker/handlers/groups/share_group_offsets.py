@@ -229,9 +229,7 @@ async def _alter(context: Context, request: AlterShareGroupOffsetsRequest) -> li
                 told[topic_id, each.partition_index] = answer
             else:
                 answer.error_code, answer.error_message = error.code, error.message
-    wanted, records = shard.groups.shares.handle_alter(
-        request.group_id, offsets, context.broker.clock.now_ms()
-    )
+    wanted, records = shard.groups.shares.handle_alter(request.group_id, offsets)
     await store(shard, records)
     errors = await context.broker.group_states.initialise(shard, wanted)
     for place, error in errors.items():

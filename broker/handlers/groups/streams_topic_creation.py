@@ -45,7 +45,7 @@ def create_missing(
     if denied:
         _add(response, f"; Unauthorized to CREATE on topics {', '.join(denied)}.")
         return
-    topics, now_ms = broker.groups.streams_topics, broker.clock.now_ms()
+    topics, now_ms = broker.groups.streams_topics, broker.clock.monotonic_ms()
     retry_ms = 2 * broker.groups.settings.streams.heartbeat_interval_of(group_id)
     names = topics.begin(sorted(missing), now_ms)
     if names:
@@ -130,7 +130,7 @@ class _Creation:
                 self._failed(name, reason)
 
     def _failed(self, name: str, error: ApiError) -> None:
-        now_ms = self._broker.clock.now_ms()
+        now_ms = self._broker.clock.monotonic_ms()
         if error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
             self._broker.groups.streams_topics.created(name)
             return

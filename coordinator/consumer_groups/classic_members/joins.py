@@ -150,10 +150,8 @@ class ClassicJoins:
     def _watch(self, group: ConsumerGroup, member: ConsumerMember, joining: Joining) -> None:
         watches, group_id = self._parts.watches, group.group_id
         watches.end_join(group_id, member.member_id)
-        watches.touch(
-            group_id, member.member_id, joining.now_ms, joining.request.session_timeout_ms
-        )
-        watches.await_sync(group_id, member, joining.now_ms)
+        watches.touch(group_id, member.member_id, joining.request.session_timeout_ms)
+        watches.await_sync(group_id, member)
 
 
 def _supports(group: ConsumerGroup, joining: Joining) -> bool:

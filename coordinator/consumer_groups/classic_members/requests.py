@@ -49,19 +49,18 @@ class ClassicRequests:
         group: ConsumerGroup,
         request: SyncGroupRequest,
         reply: Reply[SyncGroupResponse],
-        now_ms: int,
     ) -> Effects:
         """Tell a member what it owns, once that is committed."""
         effects = Effects()
         try:
             member, classic = _classic(group, request.member_id, request.group_instance_id)
-            self._check_sync(group, member, request, now_ms)
+            self._check_sync(group, member, request)
         except ApiError as error:
             effects.answer(reply, sync_error(error.code))
             return effects
         watches, group_id = self._parts.watches, group.group_id
         watches.end_sync(group_id, member.member_id)
-        watches.touch(group_id, member.member_id, now_ms, classic.session_timeout_ms)
+        watches.touch(group_id, member.member_id, classic.session_timeout_ms)
         version = version_of(classic.supported_protocols[0].metadata)
         response = SyncGroupResponse(
             error_code=ErrorCode.NONE,
@@ -73,7 +72,7 @@ class ClassicRequests:
         return effects
 
     def _check_sync(
-        self, group: ConsumerGroup, member: ConsumerMember, request: SyncGroupRequest, now_ms: int
+        self, group: ConsumerGroup, member: ConsumerMember, request: SyncGroupRequest
     ) -> None:
         assert member.classic is not None
         if request.generation_id != member.member_epoch:
@@ -85,10 +84,10 @@ class ClassicRequests:
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         is_behind = group.assignment_epoch > member.member_epoch
         if is_behind and member.state is not MemberState.UNREVOKED_PARTITIONS:
-            self._parts.watches.await_join(group.group_id, member, now_ms)
+            self._parts.watches.await_join(group.group_id, member)
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
 
-    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, now_ms: int) -> ErrorCode:
+    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:
         """Keep a session alive. REBALANCE_IN_PROGRESS means that there is something to join for."""
         try:
             member, classic = _classic(group, request.member_id, request.group_instance_id)
@@ -97,7 +96,7 @@ class ClassicRequests:
         if request.generation_id != member.member_epoch:
             return ErrorCode.ILLEGAL_GENERATION
         watches, group_id = self._parts.watches, group.group_id
-        watches.touch(group_id, member.member_id, now_ms, classic.session_timeout_ms)
+        watches.touch(group_id, member.member_id, classic.session_timeout_ms)
         if (
             member.member_epoch < group.assignment_epoch
             or member.state is MemberState.UNREVOKED_PARTITIONS
@@ -106,7 +105,7 @@ class ClassicRequests:
                 and not _waits_for_others(group, member)
             )
         ):
-            watches.await_join(group_id, member, now_ms)
+            watches.await_join(group_id, member)
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
 

@@ -96,7 +96,7 @@ class Heartbeats:
     def __init__(
         self,
         parts: ShardParts,
-        group_for: Callable[[ConsumerGroupHeartbeatRequest, Effects, int], ConsumerGroup],
+        group_for: Callable[[ConsumerGroupHeartbeatRequest, Effects], ConsumerGroup],
         departures: Departures,
     ) -> None:
         """`group_for` finds or makes the group of a request, or raises ApiError."""
@@ -115,7 +115,7 @@ class Heartbeats:
         """Decide on one heartbeat, whose fields have been checked (`check_request`)."""
         effects = Effects()
         try:
-            group = self._group_for(request, effects, now_ms)
+            group = self._group_for(request, effects)
             if request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
                 response = self._departures.leave(group, request, effects, now_ms)
             else:
@@ -134,7 +134,7 @@ class Heartbeats:
         member = self._member(beat, member_id)
         updated = updated_member(member, request, beat.caller)
         stepped = self.advance(beat, member, updated)
-        self._parts.watches.touch(group.group_id, member_id, beat.now_ms)
+        self._parts.watches.touch(group.group_id, member_id)
         tells_assignment = (
             request.member_epoch == JOINING_EPOCH
             or is_full(request)
@@ -261,8 +261,7 @@ class Heartbeats:
             return last
         watch = parts.watches.of(group.group_id)
         interval_ms = parts.settings.assignment_interval_of(group.group_id)
-        made_ms = group.assignment_timestamp_ms
-        if watch.is_assigning or (made_ms and beat.now_ms < made_ms + interval_ms):
+        if watch.is_assigning or group.was_assigned_within(interval_ms, beat.now_ms):
             return last
         assignor = self._assignor(group, member, updated)
         topics = group.subscriptions.topics | group.subscribed_topics(updated)
@@ -317,11 +316,11 @@ class Heartbeats:
         )
         if stepped == member:
             if must_revoke(member):
-                watches.resume_revocation(group.group_id, member, beat.now_ms)
+                watches.resume_revocation(group.group_id, member)
             return member
         beat.effects.records.append(current_record(group.group_id, stepped))
         if must_revoke(stepped):
-            watches.await_revocation(group.group_id, stepped, beat.now_ms)
+            watches.await_revocation(group.group_id, stepped)
         else:
             watches.end_revocation(group.group_id, stepped.member_id)
         return stepped

@@ -90,7 +90,7 @@ class RegularExpressions:
         if not is_due and not patterns:
             return change
         watch = self._parts.watches.of(group.group_id)
-        refreshed_ms = next((each.timestamp_ms for each in group.resolved.values()), NEVER_MS)
+        refreshed_ms = _refreshed_ms(group, now_ms)
         if watch.is_resolving or now_ms <= refreshed_ms + SHORTEST_INTERVAL_MS:
             return change
         wanted = {text for text in patterns if text != old or patterns[text] > 1}
@@ -175,3 +175,11 @@ class RegularExpressions:
             watch.checked_epoch = group.epoch + 1
             effects.records.append(epoch_record(group.group_id, group.epoch + 1, metadata_hash))
         return effects
+
+
+def _refreshed_ms(group: ConsumerGroup, now_ms: int) -> int:
+    """When the group's expressions were resolved; NEVER_MS also if the clock was set back since."""
+    resolved = next(iter(group.resolved.values()), None)
+    if resolved is None or resolved.timestamp_ms > now_ms:
+        return NEVER_MS
+    return resolved.timestamp_ms

@@ -171,7 +171,7 @@ class Heartbeats:
         epoch = self._epoch(beat, updated, has_changed=updated != member)
         target_epoch, target = self._target(beat, updated, epoch)
         stepped = self._reconcile(beat, updated, target_epoch, target)
-        self._parts.watches.touch(group.group_id, stepped.member_id, beat.now_ms)
+        self._parts.watches.touch(group.group_id, stepped.member_id)
         if request.shutdown_application:
             group.memory.request_shutdown(request.member_id)
         self._tell(beat, member, stepped, epoch.topology)
@@ -258,8 +258,7 @@ class Heartbeats:
         if group.assignment_epoch >= epoch.number or group.memory.is_assigning:
             return last
         interval_ms = parts.settings.assignment_interval_of(group_id)
-        made_ms = group.assignment_timestamp_ms
-        if made_ms and interval_ms and beat.now_ms < made_ms + interval_ms:
+        if group.was_assigned_within(interval_ms, beat.now_ms):
             detail = "Assignment delayed due to the configured assignment interval."
             note_status(beat.response, StatusCode.ASSIGNMENT_DELAYED, detail)
             return last
@@ -299,11 +298,11 @@ class Heartbeats:
         stepped = reconciled(member, around)
         if stepped == member:
             if member.state is MemberState.UNREVOKED_TASKS:
-                watches.resume_revocation(group.group_id, member, beat.now_ms)
+                watches.resume_revocation(group.group_id, member)
             return member
         beat.effects.records.append(current_record(group.group_id, stepped))
         if stepped.state is MemberState.UNREVOKED_TASKS:
-            watches.await_revocation(group.group_id, stepped, beat.now_ms)
+            watches.await_revocation(group.group_id, stepped)
         else:
             watches.end_revocation(group.group_id, stepped.member_id)
         return stepped

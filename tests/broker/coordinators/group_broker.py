@@ -33,13 +33,14 @@ GROUP = "orders"
 
 
 class ManualClock:
-    """Wall clock and monotonic clock in one; tests turn it."""
+    """Wall clock and monotonic clock in one; tests turn it, or set the wall clock apart."""
 
     def __init__(self) -> None:
         self.ms = NOW_MS
+        self.wall_ahead_ms = 0
 
     def now_ms(self) -> int:
-        return self.ms
+        return self.ms + self.wall_ahead_ms
 
     def monotonic_ms(self) -> int:
         return self.ms

@@ -32,7 +32,7 @@ def topic_id_of(shares: Shares) -> UUID:
 def test_start_offsets_are_set_in_the_groups_epoch() -> None:
     shares = with_state()
     shard, topic_id = shares.harness.shard.shares, topic_id_of(shares)
-    wanted, records = shard.handle_alter(GROUP, {(topic_id, 1): 7}, 0)
+    wanted, records = shard.handle_alter(GROUP, {(topic_id, 1): 7})
     shares.harness.append(records)
     assert wanted.state_epoch == shares.group.epoch
     assert wanted.start_offsets == {(topic_id, 1): 7}
@@ -45,7 +45,7 @@ def test_start_offsets_are_set_in_the_groups_epoch() -> None:
 def test_start_offsets_make_a_group_that_nobody_has_joined() -> None:
     shares = share_harness(t=1)
     topic_id = topic_id_of(shares)
-    _, records = shares.harness.shard.shares.handle_alter(GROUP, {(topic_id, 0): 7}, 0)
+    _, records = shares.harness.shard.shares.handle_alter(GROUP, {(topic_id, 0): 7})
     shares.harness.append(records)
     assert shares.group.state.value == "Empty"
 
@@ -54,7 +54,7 @@ def test_who_joins_meanwhile_does_not_undo_them() -> None:
     shares = share_harness(t=2)
     harness, topic_id = shares.harness, topic_id_of(shares)
     shard = harness.shard.shares
-    _, records = shard.handle_alter(GROUP, {(topic_id, 0): 7}, harness.now_ms)
+    _, records = shard.handle_alter(GROUP, {(topic_id, 0): 7})
     harness.append(records)
     shares.beat("a", "t")
     [wanted] = shares.asked
@@ -66,7 +66,7 @@ def test_nothing_is_changed_while_somebody_reads() -> None:
     shares.beat("a", "t")
     shard, topic_id = shares.harness.shard.shares, topic_id_of(shares)
     for request in (
-        lambda: shard.handle_alter(GROUP, {(topic_id, 0): 7}, 0),
+        lambda: shard.handle_alter(GROUP, {(topic_id, 0): 7}),
         lambda: shard.handle_delete_topics(GROUP, ["t"]),
         lambda: shard.handle_delete_all(GROUP),
     ):

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tests.coordinator.harness import Harness
 
 CLASSIC, CONSUMER = 0, 1
+HOUR_MS = 3_600_000
+TEN_DAYS_MS = 240 * HOUR_MS
 
 
 def key_types(harness: Harness, since: int) -> list[int]:
@@ -155,8 +157,9 @@ def test_partitions_that_a_leader_gave_twice_or_made_up_are_owned_once_or_by_nob
     assert [one.count, two.count, three.count] == [2, 2, 2]
 
 
+@pytest.mark.parametrize("jump_ms", [0, -HOUR_MS, TEN_DAYS_MS])
 @pytest.mark.parametrize("how", ["session", "join", "sync"])
-def test_classic_member_that_is_silent_or_slow_is_removed(how: str) -> None:
+def test_classic_member_that_is_silent_or_slow_is_removed(how: str, jump_ms: int) -> None:
     harness, [one] = classic_group(1)
     two = Member(harness, "c", [TOPIC])
     two.join()
@@ -178,6 +181,7 @@ def test_classic_member_that_is_silent_or_slow_is_removed(how: str) -> None:
         harness.topics.put(TOPIC, PARTITIONS + 2)
         two.heartbeat()
         assert one.joined(one.ask_to_join()) is ErrorCode.NONE
+    harness.now_ms += jump_ms  # by the wall clock, by which nothing here goes
     live(10)
     assert (one.member_id in group_of(harness).members) == (how != "session")
     live(60)
