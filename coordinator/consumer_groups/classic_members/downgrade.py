@@ -3,11 +3,14 @@
 The classic group is stable at the consumer group's epoch, with the target assignment as that of its
 generation. Usually it is rebalanced at once: somebody has just left, and nobody has the partitions
 of theirs. If the coordinator dies before that, whoever loads the log has to do it (`LogTrace`).
+Until then members have what they have, their target or not, so that is what its record says then:
+should the group become a consumer group again meanwhile, nobody else may get it.
 """
 
 from __future__ import annotations
 
 import logging
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.consumer_groups.classic_members.embedded_protocol import (
@@ -25,12 +28,14 @@ from protocol.wire import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from uuid import UUID
 
     from coordinator.consumer_groups.group import ConsumerGroup
     from coordinator.consumer_groups.member import ConsumerMember
     from coordinator.consumer_groups.settings import ConsumerGroupSettings
     from coordinator.consumer_groups.shard_parts import ShardParts
     from coordinator.groups.member import Protocols
+    from coordinator.modern_groups.assignments import Target
     from coordinator.records import OffsetsRecord
     from protocol.messages.consumer_offsets_records import GroupMetadataValue
 
@@ -114,17 +119,23 @@ def _is_possible(group: ConsumerGroup, size: int, settings: ConsumerGroupSetting
     return why is None
 
 
+class Downgrade(NamedTuple):
+    """Who is not in the classic group any more, and who is new."""
+
+    leaving: Collection[ConsumerMember]
+    joining: ConsumerMember | None
+    """It replaces the member of its instance."""
+    must_rebalance: bool
+
+
 def downgrade_records(
-    group: ConsumerGroup,
-    leaving: Collection[ConsumerMember],
-    joining: ConsumerMember | None,
-    parts: ShardParts,
-    now_ms: int,
+    group: ConsumerGroup, downgrade: Downgrade, parts: ShardParts, now_ms: int
 ) -> tuple[list[OffsetsRecord], dict[str, Protocols]]:
-    """The records, and what each member supports. `joining` replaces the member of its instance.
+    """The records, and what each member supports.
 
     Raises ApiError GROUP_ID_NOT_FOUND if the members' own words cannot be read.
     """
+    leaving, joining, must_rebalance = downgrade
     replaced = None if joining is None else group.static_member(joining.instance_id or "")
     gone = {member.member_id for member in leaving}
     members = [
@@ -140,7 +151,7 @@ def downgrade_records(
     try:
         assignments = {
             member.member_id: encode_assignment(
-                group.target_of(member),
+                _owned(member) if must_rebalance else group.target_of(member),
                 parts.topics,
                 version_of(classic.members[member.member_id].metadata_for(classic.protocol or "")),
             )
@@ -152,6 +163,14 @@ def downgrade_records(
     records = group_tombstones(group, renamed)
     records.append(generation_record(classic, assignments, now_ms))
     return records, {member.member_id: member.protocols for member in classic.members.values()}
+
+
+def _owned(member: ConsumerMember) -> Target:
+    """What a member may be consuming."""
+    owned: dict[UUID, frozenset[int]] = {}
+    for topic_id, partitions in chain(member.assigned.items(), member.revoking.items()):
+        owned[topic_id] = owned.get(topic_id, frozenset()).union(partitions)
+    return owned
 
 
 def _classic_group(group: ConsumerGroup, members: Collection[ConsumerMember]) -> ClassicGroup:

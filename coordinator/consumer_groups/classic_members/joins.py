@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from coordinator.consumer_groups.classic_members.downgrade import (
+    Downgrade,
     Downgraded,
     downgrade_records,
     is_due_for,
@@ -135,13 +136,17 @@ class ClassicJoins:
         """Its predecessor was the last that spoke the consumer protocol."""
         group, effects, now_ms = beat.group, beat.effects, beat.now_ms
         noted = self._heartbeats.note(beat, member, updated)
-        must_rebalance = group.assignment_epoch < noted.epoch
+        # As a classic group is stable, nobody tells members later what they have to give up.
+        must_rebalance = group.assignment_epoch < noted.epoch or any(
+            each.revoking for each in group.members.values()
+        )
         if not must_rebalance:
             target = group.target_of(updated)
             updated = self._heartbeats.reconcile(
                 beat, updated, group.assignment_epoch, target, has_changed=noted.has_changed
             )
-        records, protocols = downgrade_records(group, (), updated, self._parts, now_ms)
+        downgrade = Downgrade((), updated, must_rebalance)
+        records, protocols = downgrade_records(group, downgrade, self._parts, now_ms)
         effects.records += records
         downgraded = Downgraded(group.group_id, protocols, must_rebalance)
         effects.on_replayed = partial(self._downgraded, downgraded)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from coordinator.consumer_groups.classic_members.downgrade import (
+    Downgrade,
     Downgraded,
     downgrade_records,
     is_due,
@@ -111,7 +112,8 @@ class Departures:
         effects: Effects,
         now_ms: int,
     ) -> None:
-        records, protocols = downgrade_records(group, leaving, None, self._parts, now_ms)
+        downgrade = Downgrade(leaving, None, must_rebalance=True)
+        records, protocols = downgrade_records(group, downgrade, self._parts, now_ms)
         effects.records += records
         downgraded = Downgraded(group.group_id, protocols, must_rebalance=True)
         effects.on_replayed = partial(self._downgraded, downgraded)

@@ -67,7 +67,7 @@ async def count(days: Days, name: str, steps: int, ms: float) -> None:
 def test_work_gives_way_before_a_step_would_exceed_the_budget() -> None:
     async def scenario() -> None:
         days = Days()
-        await days.watch(count(days, "a", 10, ms=3))
+        await days.watch(count(days, "a", 10, ms=0.3 * BUDGET_MS))
         assert days.worked == ["aaa", "aaa", "aaa", "a"]
         assert max(days.ms) <= BUDGET_MS
 
@@ -95,7 +95,7 @@ def test_short_work_does_not_wait_at_all() -> None:
 def test_works_side_by_side_take_turns_and_share_one_budget() -> None:
     async def scenario() -> None:
         days = Days()
-        await days.watch(*(count(days, name, 4, ms=4) for name in "abc"))
+        await days.watch(*(count(days, name, 4, ms=0.4 * BUDGET_MS) for name in "abc"))
         assert sorted(days.worked) == ["aa", "aa", "bb", "bb", "cc", "cc"]
         assert days.worked[2:] == ["bb", "cc", "bb", "cc"]
         assert max(days.ms) <= BUDGET_MS
@@ -107,13 +107,17 @@ def test_work_that_is_cancelled_while_it_waits_holds_nobody_up() -> None:
     async def scenario() -> None:
         days = Days()
         loop = asyncio.get_running_loop()
-        cancelled = loop.create_task(count(days, "b", 4, ms=6))
+        cancelled = loop.create_task(count(days, "b", 4, ms=0.6 * BUDGET_MS))
 
         async def cancel() -> None:
             await asyncio.sleep(0)  # noqa: TID251
             cancelled.cancel()
 
-        await days.watch(count(days, "a", 3, ms=6), cancel(), count(days, "c", 2, ms=6))
+        await days.watch(
+            count(days, "a", 3, ms=0.6 * BUDGET_MS),
+            cancel(),
+            count(days, "c", 2, ms=0.6 * BUDGET_MS),
+        )
         assert "".join(days.worked).count("a") == 3
         assert "".join(days.worked).count("c") == 2
         assert cancelled.cancelled()
@@ -151,7 +155,7 @@ def test_work_that_is_no_loop_over_items_gives_way_too() -> None:
             slices = days.turns.slices()
             for _ in range(4):
                 await slices.give_way()
-                days.step("a", 4)
+                days.step("a", 0.4 * BUDGET_MS)
 
         await days.watch(work())
         assert days.worked == ["aa", "aa"]

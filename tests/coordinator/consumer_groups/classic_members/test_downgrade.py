@@ -62,7 +62,7 @@ def test_others_rebalance_in_the_classic_way(how: str) -> None:
     assert group.generation == epoch + 1
 
 
-def test_the_record_holds_the_target_of_everybody() -> None:
+def test_the_record_holds_what_everybody_has() -> None:
     harness, classic, member = mixed_group()
     member.leave()
 
@@ -73,6 +73,25 @@ def test_the_record_holds_the_target_of_everybody() -> None:
     assert {each.member_id for each in classic} == group.members.keys()
     assert all(each.assignment for each in group.members.values())
     assert loaded.shard.consumers.groups.find(GROUP) is None
+
+
+def test_nobody_gets_what_a_member_has_kept_that_was_to_give_it_up() -> None:
+    """It is a consumer group, a classic one, and a consumer group again before the member knows."""
+    harness, [classic] = classic_group(1)
+    assert classic.count == PARTITIONS
+    guest = Member(harness, "b", [TOPIC])
+    guest.join()
+    guest.leave()
+
+    other = Member(harness, "a", [TOPIC])
+    other.join()
+
+    assert not other.owned
+    assert classic.heartbeat() is ErrorCode.ILLEGAL_GENERATION
+    assert classic.join() is ErrorCode.NONE
+    settle(classic, other)
+    assert classic.count + sum(map(len, other.owned.values())) == PARTITIONS
+    assert other.owned
 
 
 def test_others_rebalance_though_the_coordinator_dies_before_they_do() -> None:
