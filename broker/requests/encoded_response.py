@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from broker.requests.long_requests import Remains
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -38,9 +40,13 @@ class EncodedResponse:
 
 
 async def encoded_in_slices(context: Context, response: R) -> R:
-    """The same response, encoded in slices: others are served between its elements."""
-    if context.remains is not None:
-        context.remains.keep(response)
+    """The same response, encoded in slices: others are served between its elements.
+
+    Its elements are freed in slices as well, once it is answered.
+    """
+    if context.remains is None:
+        context.remains = Remains(context.broker.leftovers.add, context.held)
+    context.remains.keep(response)
     parts: list[Part] = []
     steps = response.encode_in_steps(context.api_version, parts)
     async for _ in context.broker.slices().each(steps):

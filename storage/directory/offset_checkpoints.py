@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from storage.directory.log_directory import LogDirectory
     from storage.log.log import Log
 
+LOOKED_AT_ONCE: Final = 1000
+"""Logs that a call looks at: no other thread has a turn meanwhile."""
 LEFT_OUT: Final = -1
 """In place of an offset: the file has no line for this log."""
 
@@ -94,7 +96,7 @@ class OffsetCheckpoints:
             return
         is_only_one = len(self._directories) == 1
         logs = [log for log in all_logs if is_only_one or log.directory is directory]
-        offsets = array("q", map(OFFSETS[name], logs))
+        offsets = _offsets_of(logs, OFFSETS[name])
         if is_last or self._written.get(key) != (revision, offsets):
             lines = {
                 (log.topic, log.partition): offset
@@ -105,3 +107,10 @@ class OffsetCheckpoints:
             directory.disk.filesystem.replace(path, encode_offsets(lines), sync=True)
             self._written[key] = revision, offsets
         self._at_rest[key] = revision, moves
+
+
+def _offsets_of(logs: list[Log], offset_of: Callable[[Log], int]) -> array[int]:
+    offsets = array("q")
+    for first in range(0, len(logs), LOOKED_AT_ONCE):
+        offsets.extend(map(offset_of, logs[first : first + LOOKED_AT_ONCE]))
+    return offsets

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from broker.handlers.topics.metadata import PARTITIONS_AT_ONCE
 from broker.requests.dispatch import Dispatcher
 from broker.requests.long_requests import FREED_AT_ONCE, Remains
 from broker.runtime.slices import at_once
@@ -92,3 +93,26 @@ def test_long_request_and_its_answer_are_freed_in_slices(
     run_data_broker(tmp_path, scenario)
     assert len(left) == 1
     assert left[0] >= 2 * len(names) // FREED_AT_ONCE - 1
+
+
+def test_long_answer_to_a_short_request_is_freed_in_slices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partitions = 2 * PARTITIONS_AT_ONCE
+    left: list[int] = []
+
+    async def scenario(broker: DataBroker) -> None:
+        def note(steps: Iterator[None]) -> None:
+            left.append(len(list(steps)))
+
+        await broker.create_topic(count=partitions)
+        monkeypatch.setattr(broker.services.leftovers, "add", note)
+        request = MetadataRequest(topics=None)
+        async with connected(Dispatcher(broker.services)) as wire:
+            wire.send(frame(request, 9))
+            [topic] = (await answer(wire, request, 9)).topics
+            assert len(topic.partitions) == partitions
+
+    run_data_broker(tmp_path, scenario)
+    assert len(left) == 1
+    assert left[0] >= partitions // FREED_AT_ONCE - 1
