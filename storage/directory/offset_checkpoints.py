@@ -31,7 +31,10 @@ LEFT_OUT: Final = -1
 
 
 def moved_start(log: Log) -> int:
-    """Where a log starts, if not with a segment; for `log-start-offset-checkpoint`."""
+    """Where a log starts, if not with a segment; for `log-start-offset-checkpoint`.
+
+    Once retention has come as far, the line stays as long as no log moves: it is true all the same.
+    """
     is_moved = log.log_start_offset > log.segments[0].base_offset
     return log.log_start_offset if is_moved else LEFT_OUT
 
@@ -90,9 +93,7 @@ class OffsetCheckpoints:
         # First: a log that comes or moves meanwhile is written next time.
         revision, moves = all_logs.revision, MOVES.count
         key = directory.path, name
-        # A log's start is told of as long as it is not that of a segment, which may come to it.
-        is_counted = name != file_names.LOG_STARTS and not is_last
-        if is_counted and self._at_rest.get(key) == (revision, moves):
+        if not is_last and self._at_rest.get(key) == (revision, moves):
             return
         is_only_one = len(self._directories) == 1
         logs = [log for log in all_logs if is_only_one or log.directory is directory]

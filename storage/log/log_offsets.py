@@ -39,7 +39,7 @@ is being cut, and flushes of one log may end together. One for all logs, as idle
 
 
 class Moves:
-    """How often the offsets of any log have moved that checkpoints tell of, but for log starts.
+    """How often the offsets of any log have moved that checkpoints tell of.
 
     Counted after the move. Threads may count one for two, but it is another number than before.
     """
@@ -118,6 +118,7 @@ class LogOffsets:
         """Move the log start forward, to the high watermark at most."""
         assert self.log_start_offset <= offset <= self.high_watermark, self
         self.log_start_offset = offset
+        MOVES.count += 1
 
     def cut_to(self, offset: int) -> bool:
         """Nothing at or after `offset` is left; returns whether some of that had been flushed."""

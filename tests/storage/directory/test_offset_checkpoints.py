@@ -13,6 +13,7 @@ from storage.directory import offset_checkpoints
 from storage.directory.checkpoints import decode_offsets
 from storage.directory.moves import LogsAndCopies
 from storage.errors import ExhaustedError
+from storage.segment import file_names
 from tests.storage.produced import NOW_MS, append, batch, crash, open_directories
 
 if TYPE_CHECKING:
@@ -71,6 +72,29 @@ def test_no_log_is_looked_at_while_none_has_moved(
     log.flush()
     logs.checkpoint_recovery_points()
     assert looked_at
+
+
+def test_a_log_start_that_moves_is_written_and_one_that_rests_not_looked_at(
+    logs: LogDirectories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = logs.get("flights", 1)
+    assert log is not None
+    append(log, batch(3))
+    log.advance_high_watermark(3)
+    logs.checkpoint_log_starts()
+    (directory,) = logs.directories
+    file = Path(directory.path, file_names.LOG_STARTS)
+    assert decode_offsets(file.read_bytes()) == {}
+
+    log.advance_log_start_offset(2)
+    logs.checkpoint_log_starts()
+    assert decode_offsets(file.read_bytes()) == {("flights", 1): 2}
+
+    def look(_: LogsAndCopies) -> Iterator[Log]:
+        raise AssertionError("nothing has moved")
+
+    monkeypatch.setattr(LogsAndCopies, "__iter__", look)
+    logs.checkpoint_log_starts()
 
 
 @pytest.mark.parametrize("times", [1, 2])
