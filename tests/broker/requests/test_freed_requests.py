@@ -98,7 +98,7 @@ def test_long_request_and_its_answer_are_freed_in_slices(
 def test_long_answer_to_a_short_request_is_freed_in_slices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    partitions = 2 * PARTITIONS_AT_ONCE
+    partitions = PARTITIONS_AT_ONCE + 1
     left: list[int] = []
 
     async def scenario(broker: DataBroker) -> None:
