@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["pytester"]
 
+WAIT_SECONDS = 60
 OPTIONS = (
     "-p",
     "broker.embedded.pytest_plugin.plugin",
@@ -280,19 +281,24 @@ def test_an_interrupted_run_leaves_nothing_behind(suite: pytest.Pytester, tmp_pa
 
         def test_it(kafka_broker, kafka_cluster):
             print("begun", flush=True)
-            time.sleep(60)
+            for _ in range(600):  # one long sleep ends early only if the main thread is told
+                time.sleep(0.1)
         """
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-m", "pytest", "-s", *OPTIONS, "--kafka-isolation=process"]
     running = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-    assert running.stdout is not None
-    assert any("begun" in line for line in running.stdout)
-    assert len(list(tmp_path.glob("embedded-*"))) == 2
+    try:
+        assert running.stdout is not None
+        assert any("begun" in line for line in running.stdout)
+        assert len(list(tmp_path.glob("embedded-*"))) == 2
 
-    running.send_signal(signal.SIGINT)
+        running.send_signal(signal.SIGINT)
 
-    said, _ = running.communicate(timeout=30)
+        said, _ = running.communicate(timeout=WAIT_SECONDS)
+    finally:
+        running.kill()
+        running.communicate()
     assert running.returncode == pytest.ExitCode.INTERRUPTED, said
     assert list(tmp_path.glob("embedded-*")) == []
     assert "Error" not in said
