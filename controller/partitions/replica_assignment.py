@@ -125,13 +125,14 @@ def check_replicas(partition: int, replicas: Sequence[int], brokers: Brokers) ->
 
 
 def _check(brokers: Brokers, plan: AssignmentPlan) -> None:
+    if plan.replication_factor <= 0:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
     if plan.partitions <= 0:
         raise ApiError(
             ErrorCode.INVALID_PARTITIONS, "The number of partitions must be larger than 0."
-        )
-    if plan.replication_factor <= 0:
-        raise ApiError(
-            ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor must be larger than 0."
         )
     if plan.replication_factor > len(brokers):
         raise ApiError(

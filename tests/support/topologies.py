@@ -25,7 +25,7 @@ Subtopology = StreamsGroupHeartbeatRequest.Topology.Subtopology
 
 def topology(kind: str, prefix: str, epoch: int = 0) -> Topology:
     """A topology of some kind; its internal topics begin with the prefix."""
-    changelog = internal(f"{prefix}-store-changelog")
+    changelog = internal(f"{prefix}-store-changelog", replication_factor=-1)
     sinks = [f"{prefix}-r-repartition"]
     if kind == "stateful":
         parts = [part("0", ["one"], changelogs=[changelog])]
@@ -56,11 +56,14 @@ def topology(kind: str, prefix: str, epoch: int = 0) -> Topology:
     return Topology(epoch=epoch, subtopologies=parts)
 
 
-def internal(name: str, partitions: int = 0) -> StreamsGroupTopicInfo:
-    """A topic that the coordinator creates."""
+def internal(name: str, partitions: int = 0, replication_factor: int = 0) -> StreamsGroupTopicInfo:
+    """A topic that the coordinator creates, of as many replicas as the broker's default."""
     configs = [StreamsGroupKeyValue(key="cleanup.policy", value="compact")]
     return StreamsGroupTopicInfo(
-        name=name, partitions=partitions, replication_factor=0, topic_configs=configs
+        name=name,
+        partitions=partitions,
+        replication_factor=replication_factor,
+        topic_configs=configs,
     )
 
 

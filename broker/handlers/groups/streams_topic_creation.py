@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from broker.handlers.topics.bounded_creation import create_within
+from broker.handlers.topics.default_counts import BROKER_DEFAULT, replication_factor_or_default
 from broker.requests.authorization import allowed as allowed_names
 from broker.requests.authorization import would_be_allowed_on_cluster
 from config.alteration import validate_topic_config
@@ -104,7 +105,8 @@ class _Creation:
             validate_topic_config(configs, self._broker.topic_configs.defaults)
         except ConfigError as error:
             raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
-        factor = topic.replication_factor or self._broker.config.default_replication_factor
+        asked = topic.replication_factor or BROKER_DEFAULT
+        factor = replication_factor_or_default(self._broker.config, asked)
         if self._context.meter is not None:
             self._context.meter.note_mutations(topic.partitions)
         return NewTopic(topic.name, topic.partitions, factor, configs=configs)

@@ -14,6 +14,11 @@ import logging
 from typing import TYPE_CHECKING
 
 from broker.handlers.topics.bounded_creation import create_within
+from broker.handlers.topics.default_counts import (
+    BROKER_DEFAULT,
+    partitions_or_default,
+    replication_factor_or_default,
+)
 from broker.handlers.topics.delivery_settings import check_delivery
 from broker.handlers.topics.mutation_quota import refused_creations
 from broker.metadata.metadata_watch import (
@@ -47,7 +52,6 @@ logger = logging.getLogger(__name__)
 Wanted = CreateTopicsRequest.Topic
 Answer = CreateTopicsResponse.Topic
 
-BROKER_DEFAULT = -1
 MOST_VALUES = 1000
 """Of one topic: more are unknown or repeated, and would be looked at in one go."""
 KRAFT_METADATA_TOPIC = "__cluster_metadata"
@@ -139,17 +143,14 @@ def _reserved() -> ApiError:
 def _partition_count(context: Context, topic: Wanted) -> int:
     if topic.assignments:
         return len(topic.assignments)
-    is_default = topic.num_partitions == BROKER_DEFAULT
-    return context.broker.config.num_partitions if is_default else topic.num_partitions
+    return partitions_or_default(context.broker.config, topic.num_partitions)
 
 
 def _new_topic(context: Context, topic: Wanted) -> NewTopic:
     configs = _checked_configs(context, topic)
     if topic.assignments:
         return NewTopic(topic.name, assignment=_manual_assignment(topic), configs=configs)
-    factor = topic.replication_factor
-    if factor == BROKER_DEFAULT:
-        factor = context.broker.config.default_replication_factor
+    factor = replication_factor_or_default(context.broker.config, topic.replication_factor)
     return NewTopic(topic.name, _partition_count(context, topic), factor, configs=configs)
 
 

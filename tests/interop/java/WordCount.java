@@ -14,8 +14,9 @@ import org.apache.kafka.streams.kstream.Produced;
  * Kafka Streams' word count, exactly once: lines of words in, each word's count out whenever it grows.
  *
  * It repartitions by word and keeps the counts in a store with a changelog. It runs until it is ended.
- * Arguments: bootstrap servers, application id, directory for state, input topic, output topic, how
- * many replicas its own topics have, the group protocol, and how many threads there are.
+ * Its own topics have as many replicas as the broker gives them by default.
+ * Arguments: bootstrap servers, application id, directory for state, input topic, output topic, the
+ * group protocol, and how many threads there are.
  */
 public final class WordCount {
     public static void main(String[] arguments) throws Exception {
@@ -25,14 +26,13 @@ public final class WordCount {
         properties.put(StreamsConfig.STATE_DIR_CONFIG, arguments[2]);
         properties.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
         properties.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, "50");
-        properties.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, arguments[5]);
         properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, "0");
         properties.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class.getName());
         properties.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.StringSerde.class.getName());
         properties.put(StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest");
-        properties.put(StreamsConfig.GROUP_PROTOCOL_CONFIG, arguments[6]);
-        properties.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, arguments[7]);
-        if (arguments[6].equals("classic")) {
+        properties.put(StreamsConfig.GROUP_PROTOCOL_CONFIG, arguments[5]);
+        properties.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, arguments[6]);
+        if (arguments[5].equals("classic")) {
             properties.put(StreamsConfig.consumerPrefix("session.timeout.ms"), "1000");
             properties.put(StreamsConfig.consumerPrefix("heartbeat.interval.ms"), "300");
         }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = "word-count"
 CHAPTER_WORDS = LINES_AT_ONCE * WORDS_PER_LINE
+CHANGELOG = f"{GROUP}-counts-changelog"
 COORDINATOR_PARTITIONS = 3
 PARTITIONS = 2
 
@@ -47,7 +48,7 @@ def test_streams_counts_each_word_once_when_its_coordinator_dies(
         tools.check("features", *server, "upgrade", "--feature", "streams.version=1")
         for broker in trio.brokers:
             eventually(partial(has_streams, tools, broker.bootstrap))
-    application = WordCount(trio.bootstrap, tmp_path, replicas=3, protocol="streams")
+    application = WordCount(trio.bootstrap, tmp_path, protocol="streams")
     with closing(application) as counting:
         counting.give(0)
         counting.wait_for(CHAPTER_WORDS)
@@ -59,6 +60,8 @@ def test_streams_counts_each_word_once_when_its_coordinator_dies(
         counting.wait_for(2 * CHAPTER_WORDS)
 
         assert counting.has_counted_once(), counting.told
+        shown = trio.admin.list_topics(CHANGELOG).topics[CHANGELOG].partitions
+        assert [len(partition.replicas) for partition in shown.values()] == [3] * PARTITIONS
 
 
 def has_streams(tools: Tools, bootstrap: str) -> bool:

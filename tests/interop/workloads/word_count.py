@@ -41,13 +41,12 @@ class WordCount:
         bootstrap: str,
         directory: Path,
         *,
-        replicas: int = 1,
         protocol: str = "classic",
         threads: int = 1,
     ) -> None:
         self._bootstrap = bootstrap
         self._directory = directory
-        self._options = "lines", "words", str(replicas), protocol, str(threads)
+        self._options = "lines", "words", protocol, str(threads)
         self.given: Counter[str] = Counter()
         self.told: dict[bytes, list[int]] = defaultdict(list)
         self._reader = ConfluentReader(self._bootstrap, "words", "reader")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,8 +31,10 @@ CREATE_ON_CLUSTER = (ResourceType.CLUSTER, CLUSTER_NAME, AclOperation.CREATE)
 AT_ONCE = {"group_streams_initial_rebalance_delay_ms": 0, "group_streams_assignment_interval_ms": 0}
 
 
-async def join(broker: GroupBroker, *sources: str, **configs: str) -> Any:
-    changelog = internal(CHANGELOG)
+async def join(
+    broker: GroupBroker, *sources: str, replication_factor: int = 0, **configs: str
+) -> Any:
+    changelog = internal(CHANGELOG, replication_factor=replication_factor)
     if configs:
         changelog.topic_configs = [
             StreamsGroupKeyValue(key=key.replace("_", "."), value=configs[key]) for key in configs
@@ -111,6 +114,35 @@ def test_changelog_is_created_for_who_may_create_it(tmp_path: Path, right: Any) 
         assert [each.partitions for each in answer.active_tasks] == [[0]]
 
     run_group_broker(tmp_path, scenario, **AT_ONCE)
+
+
+@pytest.mark.parametrize(
+    ("factor", "default", "problem"),
+    [
+        (0, 1, None),
+        (-1, 1, None),
+        (0, 2, "replication factor 2 is larger"),
+        (-1, 2, "replication factor 2 is larger"),
+        (1, 2, None),
+        (-2, 1, "Replication factor must be larger than 0"),
+    ],
+)
+def test_changelog_has_the_default_replication_factor_for_0_and_minus_1(
+    tmp_path: Path, factor: int, default: int, problem: str | None
+) -> None:
+    async def scenario(broker: GroupBroker) -> None:
+        await broker.find_coordinator()
+        await broker.create_topic(TOPIC)
+        answer = await join(broker, replication_factor=factor)
+        if problem is None:
+            assert await created(broker) == 1
+            return
+        while "Creation failed" not in answer.status[0].status_detail:
+            await asyncio.sleep(0)  # noqa: TID251
+            answer = await stay(broker, answer.member_epoch)
+        assert problem in answer.status[0].status_detail
+
+    run_group_broker(tmp_path, scenario, **AT_ONCE, default_replication_factor=default)
 
 
 def test_who_may_not_create_topics_is_told_so(tmp_path: Path) -> None:

@@ -87,6 +87,27 @@ def test_defaults_fill_in_counts_of_minus_one(tmp_path: Path) -> None:
     run_broker(tmp_path, scenario, num_partitions=4)
 
 
+@pytest.mark.parametrize(
+    ("partitions", "factor", "error"),
+    [
+        (0, 1, ErrorCode.INVALID_PARTITIONS),
+        (-2, 1, ErrorCode.INVALID_PARTITIONS),
+        (1, 0, ErrorCode.INVALID_REPLICATION_FACTOR),
+        (1, -2, ErrorCode.INVALID_REPLICATION_FACTOR),
+        (0, 0, ErrorCode.INVALID_REPLICATION_FACTOR),
+    ],
+)
+def test_only_minus_one_stands_for_a_default(
+    tmp_path: Path, partitions: int, factor: int, error: ErrorCode
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        for dry in (True, False):
+            asked = creation(new("orders", partitions, factor), dry=dry)
+            assert codes(await broker.ask(asked, 7)) == {"orders": error}
+
+    run_broker(tmp_path, scenario)
+
+
 def test_each_mistake_has_its_code_and_a_message(tmp_path: Path) -> None:
     manual = new("both")
     manual.assignments = [Topic.Assignment(partition_index=0, broker_ids=[0])]
