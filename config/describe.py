@@ -1,4 +1,9 @@
-"""What DescribeConfigs tells about topics, groups and brokers."""
+"""What DescribeConfigs tells about topics, groups and brokers.
+
+As Apache Kafka 4.3: a value is shown as what it means (`normal_text`), and so is a topic's or
+group's own setting among the synonyms; settings of brokers, and defaults of all brokers, are shown
+as they were written.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +25,12 @@ from config.precedence import (
     topic_settings,
     unprefixed,
 )
-from config.synonyms import in_milliseconds
-from config.values import format_value, parse_value
+from config.synonyms import text_in_milliseconds
+from config.values import format_value, normal_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from config.key import Value
     from config.precedence import Layers
 
 Places = tuple[tuple["Mapping[str, str]", Source], ...]
@@ -138,17 +142,12 @@ def _asked_for(table: Mapping[str, NamedKey], names: Collection[str] | None) -> 
 
 
 def _describe_topic_key(named_key: NamedKey, settings: list[Setting]) -> ConfigEntry:
-    strongest = settings[0] if settings else None
+    settings = _with_own_normal(named_key, settings, Source.DYNAMIC_TOPIC)
     synonyms = _from_own_name(settings, next(iter(named_key.key.broker_keys), None))
-    value = named_key.key.default
-    if strongest is not None and strongest.source is Source.DYNAMIC_TOPIC:
-        value = strongest.text
-    elif strongest is not None:
-        value = _converted(strongest)
     return ConfigEntry(
         named_key=named_key,
         name=named_key.name,
-        value=format_value(value),
+        value=_strongest(settings) if settings else format_value(named_key.key.default),
         source=synonyms[0].source if synonyms else Source.DEFAULT,
         is_read_only=False,
         is_sensitive=False,
@@ -157,10 +156,11 @@ def _describe_topic_key(named_key: NamedKey, settings: list[Setting]) -> ConfigE
 
 
 def _describe_group_key(named_key: NamedKey, settings: list[Setting]) -> ConfigEntry:
+    settings = _with_own_normal(named_key, settings, Source.GROUP)
     return ConfigEntry(
         named_key=named_key,
         name=named_key.name,
-        value=settings[0].text,
+        value=_strongest(settings),
         source=settings[0].source,
         is_read_only=False,
         is_sensitive=False,
@@ -168,12 +168,27 @@ def _describe_group_key(named_key: NamedKey, settings: list[Setting]) -> ConfigE
     )
 
 
-def _converted(setting: Setting) -> Value:
-    """Bring a broker key's text to the topic key's unit."""
-    assert setting.text is not None
-    key = BROKER_KEYS[setting.name].key
-    converted = in_milliseconds(setting.name, parse_value(setting.name, key, setting.text))
-    return setting.text if isinstance(converted, tuple | frozenset) else converted
+def _with_own_normal(named_key: NamedKey, settings: list[Setting], own: Source) -> list[Setting]:
+    """Put what it means in the place of what was written for the topic or group itself."""
+    return [
+        setting._replace(text=_normal(named_key, setting)) if setting.source is own else setting
+        for setting in settings
+    ]
+
+
+def _strongest(settings: list[Setting]) -> str | None:
+    """The value that holds; of a broker key, in the unit of topics and groups."""
+    setting = settings[0]
+    if setting.source in (Source.DYNAMIC_TOPIC, Source.GROUP) or setting.name not in BROKER_KEYS:
+        return setting.text
+    text = _normal(BROKER_KEYS[setting.name], setting)
+    return text if text is None else text_in_milliseconds(setting.name, text)
+
+
+def _normal(named_key: NamedKey, setting: Setting) -> str | None:
+    if setting.text is None:
+        return None
+    return normal_text(named_key.name, named_key.key, setting.text)
 
 
 def _describe_broker_key(named_key: NamedKey, settings: list[Setting]) -> ConfigEntry:
@@ -184,7 +199,7 @@ def _describe_broker_key(named_key: NamedKey, settings: list[Setting]) -> Config
     return ConfigEntry(
         named_key=named_key,
         name=named_key.name,
-        value=own[0].text if own and not is_sensitive else None,
+        value=_normal(named_key, own[0]) if own and not is_sensitive else None,
         source=own[0].source if own else Source.DEFAULT,
         is_read_only=not named_key.key.is_changeable,
         is_sensitive=is_sensitive,

@@ -247,7 +247,7 @@ def _suggestion(name: str) -> str:
 def _build(
     values: dict[str, Value], effective: dict[str, _Statement], providers: ConfigProviders
 ) -> BrokerConfig:
-    stated = {name: statement.text.strip() for name, statement in effective.items()}
+    stated = {name: statement.text for name, statement in effective.items()}
     config = BrokerConfig(stated=stated, providers=providers, **values)
     if not config.log_dirs:
         config = dataclasses.replace(config, log_dirs=(config.log_dir,))

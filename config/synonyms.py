@@ -28,6 +28,12 @@ def in_milliseconds(broker_key: str, value: Value) -> Value:
     return max(value * factor, -1)
 
 
+def text_in_milliseconds(broker_key: str, text: str) -> str:
+    """As `in_milliseconds`, of a value as it is shown."""
+    is_number = broker_key.rpartition(".")[2] in _MILLISECONDS_IN
+    return str(in_milliseconds(broker_key, int(text))) if is_number else text
+
+
 def topic_defaults(value_of: Callable[[str], Value]) -> TopicConfig:
     """Build the configuration of a topic that overrides nothing, from the broker keys' values."""
     values: dict[str, Value] = {}

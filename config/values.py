@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from config.errors import invalid
+from config.errors import ConfigError, invalid
 from config.key import Key, Type, Value
+from config.rules import ThrottledReplicas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?\d+")
 _DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
-_COMMA = re.compile(r"\s*,\s*")
+_COMMA = re.compile(r"\s*,\s*", re.ASCII)
 _BITS = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}
+_BLANKS = "".join(map(chr, range(ord(" ") + 1)))
+"""What Java's `String.trim` takes off both ends: no-break spaces stay, control characters go."""
+_PLAIN_DOUBLES = (1e-3, 1e7)
+"""Java writes a double without an exponent from the first up to the second."""
 
 
 def parse_value(name: str, key: Key, text: str) -> Value:
     """Turn text into the key's typed value; raise ConfigError when it is none or out of range."""
     try:
-        value = _PARSERS[key.type](text.strip(), key)
+        value = _PARSERS[key.type](text.strip(_BLANKS), key)
     except ValueError as problem:
         raise invalid(name, text, str(problem)) from None
     check_value(name, key, value)
@@ -31,6 +38,23 @@ def check_value(name: str, key: Key, value: Value) -> None:
     """Hold a typed value against the key's rule; raise ConfigError when it breaks it."""
     if key.rule is not None and value is not None:
         key.rule.check(name, value)
+
+
+def normal_text(name: str, key: Key, text: str) -> str:
+    """Write the value of a text as DescribeConfigs shows it: `TRUE` is true, `a , b` is a,b.
+
+    A text that is no value of the key stays as it is: the value may be another broker's.
+    """
+    try:
+        value = parse_value(name, key, text)
+    except ConfigError:
+        return text
+    if key.type is not Type.LIST:
+        return format_value(value) or ""
+    elements = _elements(text.strip(_BLANKS))
+    if not isinstance(key.rule, ThrottledReplicas):  # the one list that may have repetitions
+        elements = [*dict.fromkeys(elements)]
+    return ",".join(elements)
 
 
 def format_value(value: Value) -> str | None:
@@ -51,10 +75,15 @@ def format_value(value: Value) -> str | None:
 
 
 def _java_double(value: float) -> str:
-    mantissa, has_exponent, exponent = repr(value).partition("e")
-    if not has_exponent:
-        return mantissa
-    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
+    low, high = _PLAIN_DOUBLES
+    if value == 0 or low <= abs(value) < high:
+        return repr(value)
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    shortest = Decimal(repr(value)).normalize()
+    first, *others = map(str, shortest.as_tuple().digits)
+    sign = "-" if value < 0 else ""
+    return f"{sign}{first}.{''.join(others) or '0'}E{shortest.adjusted()}"
 
 
 def _boolean(text: str, _: Key) -> bool:
@@ -77,8 +106,12 @@ def _double(text: str, key: Key) -> float:
 
 
 def _list(text: str, key: Key) -> tuple[str, ...] | frozenset[str]:
-    elements = _COMMA.split(text) if text else []
+    elements = _elements(text)
     return frozenset(elements) if isinstance(key.default, frozenset) else tuple(elements)
+
+
+def _elements(text: str) -> list[str]:
+    return _COMMA.split(text) if text else []
 
 
 def _string(text: str, _: Key) -> str:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from config.catalogue import BROKER_KEYS, TOPIC_KEYS
-from config.describe import ConfigEntry, describe_broker, describe_topic
+from config.describe import (
+    ConfigEntry,
+    describe_broker,
+    describe_cluster_default,
+    describe_group,
+    describe_topic,
+)
 from config.precedence import Layers, Setting, Source
 
 
@@ -67,6 +73,40 @@ def test_a_synonym_in_another_unit_is_listed_after_the_key_itself() -> None:
     entry = only(describe_broker(layers, {"log.retention.ms"}))
     assert (entry.value, entry.source) == ("5", Source.DYNAMIC_BROKER)
     assert [setting.text for setting in entry.synonyms] == ["5", "24", "168"]
+
+
+def test_value_is_what_the_text_means_and_brokers_settings_are_as_written() -> None:
+    # What Apache Kafka 4.3.1 answers to the same settings.
+    layers = Layers(file={"log.cleanup.policy": "delete , compact"})
+    own = {"cleanup.policy": "compact, delete"}
+    entry = only(describe_topic(own, layers, {"cleanup.policy"}))
+    assert entry.value == "compact,delete"
+    assert [setting.text for setting in entry.synonyms] == [
+        "compact,delete",
+        "delete , compact",
+        "delete",
+    ]
+    entry = only(describe_topic({}, layers, {"cleanup.policy"}))
+    assert (entry.value, entry.synonyms[0].text) == ("delete,compact", "delete , compact")
+    entry = only(describe_broker(layers, {"log.cleanup.policy"}))
+    assert (entry.value, entry.synonyms[0].text) == ("delete,compact", "delete , compact")
+
+
+def test_group_shows_what_its_own_text_and_a_brokers_mean() -> None:
+    name = "consumer.session.timeout.ms"
+    layers = Layers(file={f"group.{name}": "+46000"})
+    entry = only(describe_group({name: " 050000"}, layers, {name}))
+    assert entry.value == "50000"
+    assert [setting.text for setting in entry.synonyms] == ["50000", "+46000", "45000"]
+    assert only(describe_group({}, layers, {name})).value == "46000"
+
+
+def test_defaults_of_all_brokers_are_shown_as_written() -> None:
+    layers = Layers(cluster={"log.preallocate": "TRUE"})
+    entry = only(describe_cluster_default(layers, {"log.preallocate"}))
+    assert (entry.value, entry.synonyms[0].text) == ("TRUE", "TRUE")
+    entry = only(describe_broker(layers, {"log.preallocate"}))
+    assert (entry.value, entry.synonyms[0].text) == ("true", "TRUE")
 
 
 def test_passwords_are_never_shown() -> None:

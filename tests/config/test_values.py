@@ -8,7 +8,7 @@ import pytest
 
 from config.catalogue import BROKER_KEYS, TOPIC_KEYS
 from config.errors import ConfigError
-from config.values import format_value, parse_value
+from config.values import format_value, normal_text, parse_value
 
 if TYPE_CHECKING:
     from config.key import Value
@@ -90,6 +90,13 @@ def test_malformed_throttled_replicas_are_shown_as_a_list() -> None:
         (1.0, "1.0"),
         (1.7976931348623157e308, "1.7976931348623157E308"),
         (1e-05, "1.0E-5"),
+        (0.001, "0.001"),
+        (0.0001, "1.0E-4"),
+        (9_999_999.5, "9999999.5"),
+        (1e7, "1.0E7"),
+        (-123456789.0, "-1.23456789E8"),
+        (-0.0, "-0.0"),
+        (float("inf"), "Infinity"),
         (("b", "a"), "b,a"),
         (frozenset({"delete", "compact"}), "compact,delete"),
         ((), ""),
@@ -97,6 +104,39 @@ def test_malformed_throttled_replicas_are_shown_as_a_list() -> None:
 )
 def test_values_are_written_as_java_writes_them(value: Value, text: str | None) -> None:
     assert format_value(value) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        ("unclean.leader.election.enable", " True", "true"),
+        ("retention.ms", " +0086400000\t", "86400000"),
+        ("max.message.bytes", "-0", "0"),
+        ("max.message.bytes", "\u0665", "5"),
+        ("min.cleanable.dirty.ratio", "1", "1.0"),
+        ("min.cleanable.dirty.ratio", "5e-5", "5.0E-5"),
+        ("cleanup.policy", "delete , compact,delete", "delete,compact"),
+        ("cleanup.policy", " ", ""),
+        ("leader.replication.throttled.replicas", "0:1, 0:0,0:1,", "0:1,0:0,0:1,"),
+        ("compression.type", " gzip ", "gzip"),
+    ],
+)
+def test_written_text_is_shown_as_what_it_means(name: str, text: str, shown: str) -> None:
+    assert normal_text(name, TOPIC_KEYS[name].key, text) == shown
+
+
+def test_text_that_is_no_value_is_shown_as_it_is() -> None:
+    assert normal_text("retention.ms", TOPIC_KEYS["retention.ms"].key, " soon") == " soon"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("num.partitions", "3\u00a0"), ("auto.create.topics.enable", "\u3000true")],
+)
+def test_only_blanks_that_java_trims_may_stand_around_a_value(name: str, text: str) -> None:
+    with pytest.raises(ConfigError):
+        parse_broker(name, text)
+    assert parse_broker(name, f"\x01{text.strip()}\x1f") in (3, True)
 
 
 def test_every_default_survives_being_written_and_read() -> None:

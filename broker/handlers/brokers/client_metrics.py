@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.telemetry.subscription import DOCUMENTATION, KEYS, parse
 from broker.telemetry.subscriptions import MOST
-from config.values import format_value
+from config.values import format_value, normal_text
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.configs import DescribeConfigsResponse
 
@@ -43,10 +43,10 @@ def described(
 
 
 def _described(name: str, settings: Mapping[str, str], *, with_synonyms: bool) -> Config:
-    default = format_value(KEYS[name].key.default)
-    places = [(settings[name], SET)] if name in settings else []
-    places.append((default or "", DEFAULT))
-    value, source = places[0]
+    key, is_set = KEYS[name].key, name in settings
+    value = normal_text(name, key, settings[name]) if is_set else format_value(key.default)
+    source = SET if is_set else DEFAULT
+    shows_own = is_set and with_synonyms
     return Config(
         name=name,
         value=value,
@@ -54,11 +54,8 @@ def _described(name: str, settings: Mapping[str, str], *, with_synonyms: bool) -
         is_default=source == DEFAULT,
         config_source=source,
         is_sensitive=False,
-        synonyms=[
-            Config.Synonym(name=name, value=text, source=place)
-            for text, place in (places if with_synonyms else ())
-        ],
-        config_type=int(KEYS[name].key.type),
+        synonyms=[Config.Synonym(name=name, value=value, source=SET)] if shows_own else [],
+        config_type=int(key.type),
         documentation=DOCUMENTATION[name],
     )
 

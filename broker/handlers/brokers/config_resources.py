@@ -30,6 +30,8 @@ _ASKED_OF = {
     CLIENT_METRICS: _OF_CLUSTER,
 }
 """What the client needs the operation on, and the error if it may not."""
+TYPES = _ASKED_OF.keys()
+"""All types that have configurations."""
 
 
 def require_access(

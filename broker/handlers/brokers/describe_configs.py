@@ -20,6 +20,7 @@ from broker.handlers.brokers.config_resources import (
     CLIENT_METRICS,
     GROUP,
     TOPIC,
+    TYPES,
     no_configuration,
     require_access,
 )
@@ -241,9 +242,9 @@ def _of_logger(name: str, level: str) -> Config:
 def list_config_resources(
     context: Context, request: ListConfigResourcesRequest
 ) -> Steps[ListConfigResourcesResponse]:
-    """List groups with a configuration, client metrics, topics and brokers, as the request names.
+    """List groups with a configuration, client metrics, topics, brokers and their loggers.
 
-    Raises ApiError CLUSTER_AUTHORIZATION_FAILED.
+    Of the types that the request names, or of all. Raises ApiError CLUSTER_AUTHORIZATION_FAILED.
     """
     require_on_cluster(context, AclOperation.DESCRIBE_CONFIGS)
     subscriptions = [
@@ -254,9 +255,8 @@ def list_config_resources(
         return ListConfigResourcesResponse(
             error_code=ErrorCode.NONE, config_resources=subscriptions
         )
-    served = {TOPIC, BROKER, GROUP, CLIENT_METRICS}
-    wanted = set(request.resource_types) or served
-    if not wanted <= served:
+    wanted = set(request.resource_types) or TYPES
+    if not wanted <= TYPES:
         return ListConfigResourcesResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=[]
         )
@@ -267,8 +267,9 @@ def list_config_resources(
         yield from _listed(groups, GROUP, resources)
     if TOPIC in wanted:
         yield from _listed(list(cache.topics), TOPIC, resources)
-    if BROKER in wanted:
-        resources += [Listed(resource_name=str(b), resource_type=BROKER) for b in cache.brokers]
+    for kind in (BROKER_LOGGER, BROKER):
+        if kind in wanted:
+            yield from _listed([str(b) for b in cache.brokers], kind, resources)
     return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=resources)
 
 

@@ -45,6 +45,25 @@ async def told(broker: OneBroker, name: str = NAME) -> dict[str, tuple[str, int]
     return {one.name: (one.value, one.config_source) for one in answer.results[0].configs}
 
 
+def test_setting_is_shown_as_what_it_means(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        changes = ("metrics", SET, "a , b,a"), ("interval.ms", SET, " +0500")
+        assert code(await change(broker, *changes)) == 0
+        asked = description(CLIENT_METRICS, NAME)
+        asked.include_synonyms = True
+        [result] = (await broker.ask(asked, 4)).results
+        assert [
+            (one.name, one.value, [(each.value, each.source) for each in one.synonyms])
+            for one in result.configs
+        ] == [
+            ("interval.ms", "500", [("500", 7)]),
+            ("match", "", []),
+            ("metrics", "a,b", [("a,b", 7)]),
+        ]
+
+    run_broker(tmp_path, scenario, broker_id=0)
+
+
 async def listed(broker: OneBroker, version: int, *kinds: int) -> list[tuple[str, int]]:
     answer = await broker.ask(ListConfigResourcesRequest(resource_types=list(kinds)), version)
     return [(one.resource_name, one.resource_type) for one in answer.config_resources]

@@ -21,6 +21,7 @@ from tests.support.written_configs import write_config
 if TYPE_CHECKING:
     from pathlib import Path
 
+BROKER_LOGGER = 8
 SET, DELETE, APPEND, SUBTRACT = range(4)
 Change = tuple[str, int, str | None]
 
@@ -317,12 +318,26 @@ def test_a_setting_that_somebody_wrote_past_the_broker_is_ignored_if_it_cannot_b
     run_broker(tmp_path, scenario, broker_id=0)
 
 
+def test_every_type_that_is_described_is_listed_alone(tmp_path: Path) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        for kind in range(128):
+            [described] = (await broker.ask(description(kind, "0"), 4)).results
+            listed = await broker.ask(ListConfigResourcesRequest(resource_types=[kind]), 1)
+            is_known = described.error_code != ErrorCode.INVALID_REQUEST
+            known_code = ErrorCode.NONE if is_known else ErrorCode.UNSUPPORTED_VERSION
+            assert listed.error_code == known_code, kind
+            names = [(one.resource_type, one.resource_name) for one in listed.config_resources]
+            assert names == ([(kind, "0")] if kind in (BROKER, BROKER_LOGGER) else [])
+
+    run_broker(tmp_path, scenario, broker_id=0)
+
+
 def test_resources_with_configurations_are_listed(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(creation(new("orders")), 7)
         response = await broker.ask(ListConfigResourcesRequest(resource_types=[]), 1)
         listed = {(r.resource_type, r.resource_name) for r in response.config_resources}
-        assert listed == {(TOPIC, "orders"), (BROKER, "0")}
+        assert listed == {(TOPIC, "orders"), (BROKER, "0"), (BROKER_LOGGER, "0")}
         response = await broker.ask(ListConfigResourcesRequest(resource_types=[77]), 1)
         assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
         response = await broker.ask(ListConfigResourcesRequest(), 0)
