@@ -30,7 +30,10 @@ version 9 becomes (comments are not part of it)
             position += 1
             size_6 -= 1
             if 0 <= size_6 <= 126:
-                topics_4.name = short[size_6](buffer, position)[0].decode()
+                try:
+                    topics_4.name = short[size_6](buffer, position)[0].decode()
+                except UnicodeDecodeError:
+                    topics_4.name = replaced(short[size_6](buffer, position)[0])
                 position += size_6
             else:                                               # null, or a longer string
                 topics_4.name, position = long_compact_string(buffer, position, size_6, 'name')
@@ -64,7 +67,7 @@ from __future__ import annotations
 import struct as structs
 from typing import TYPE_CHECKING
 
-from protocol import wire
+from protocol import text, wire
 from protocol.defaults import blank, write_default
 from protocol.fields import Field, Kind
 from protocol.source import Source
@@ -104,6 +107,7 @@ class DecoderSource:
             many_tags=wire.many_tags,
             read_tag=wire.read_tag,
             refuse_count=wire.refuse_count,
+            replaced=text.replaced,
             short=wire.SHORT,
             skip_tags=wire.skip_tags,
         )
@@ -217,7 +221,12 @@ class DecoderSource:
     def _string(self, field: Field, place: str) -> None:
         size = self._length(Kind.STRING, "size")
         with self.source.block(f"if 0 <= {size} <= {LONGEST_SHORT}:"):
-            self.source.line(f"{place} = short[{size}](buffer, position)[0].decode()")
+            content = f"short[{size}](buffer, position)[0]"
+            # The usual case pays nothing for the other, as it would for an argument of `decode`.
+            with self.source.block("try:"):
+                self.source.line(f"{place} = {content}.decode()")
+            with self.source.block("except UnicodeDecodeError:"):
+                self.source.line(f"{place} = replaced({content})")
             self.source.line(f"position += {size}")
         if self._version in field.nullable:
             with self.source.block(f"elif {size} == -1:"):

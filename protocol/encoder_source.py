@@ -27,7 +27,10 @@ version 9 becomes (comments are not part of it)
                 value_4 = b''
                 size_5 = 0                                      # says null
             else:
-                value_4 = value_4.encode()
+                try:
+                    value_4 = value_4.encode()
+                except UnicodeEncodeError:
+                    value_4 = unpaired_replaced(value_4)
                 size_5 = len(value_4) + 1
             if size_5 < 128:
                 append(pack_hB(topics_3.error_code, size_5))
@@ -58,6 +61,7 @@ from typing import TYPE_CHECKING, Final
 from protocol.decoder_source import LENGTH_CODES
 from protocol.fields import Field, Kind
 from protocol.source import Source
+from protocol.text import unpaired_replaced
 from protocol.wire import CONTINUES, ONE_BYTE, encode_uvarint, string_length
 
 if TYPE_CHECKING:
@@ -76,7 +80,12 @@ class EncoderSource:
         self._is_flexible = is_flexible
         self._in_steps = in_steps
         self._run: list[tuple[str, str]] = []
-        self.source = Source(uvarint=encode_uvarint, one_byte=ONE_BYTE, string_length=string_length)
+        self.source = Source(
+            one_byte=ONE_BYTE,
+            string_length=string_length,
+            unpaired_replaced=unpaired_replaced,
+            uvarint=encode_uvarint,
+        )
 
     def write(self, cls: type[Struct]) -> Source:
         """Text of `encode(message, parts)` for a whole message."""
@@ -205,7 +214,10 @@ class EncoderSource:
 
     def _measure(self, field: Field, local: str, size: str) -> None:
         if field.kind is Kind.STRING:
-            self.source.line(f"{local} = {local}.encode()")
+            with self.source.block("try:"):
+                self.source.line(f"{local} = {local}.encode()")
+            with self.source.block("except UnicodeEncodeError:"):
+                self.source.line(f"{local} = unpaired_replaced({local})")
         self.source.line(f"{size} = len({local}){' + 1' if self._is_flexible else ''}")
 
     def _records(self, local: str) -> None:

@@ -22,6 +22,7 @@ import struct as structs
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.api_keys import ApiKey
+from protocol.text import text_of
 from protocol.wire import SHORT, Buffer, DecodeError, skip_tags
 
 if TYPE_CHECKING:
@@ -196,8 +197,6 @@ def _parse_unusual(buffer: Buffer) -> tuple[RequestHeader, int]:
             position = skip_tags(buffer, position + 1, buffer[position])
     except (structs.error, IndexError) as error:
         raise DecodeError(f"request header is cut short: {len(buffer)} bytes") from error
-    except UnicodeDecodeError as error:
-        raise DecodeError("client id is not UTF-8") from error
     return RequestHeader(api_key, api_version, correlation_id, client_id), position
 
 
@@ -208,7 +207,7 @@ def _client_id(buffer: Buffer) -> tuple[str | None, int]:
     end = _V1_BYTES + length
     if not _V1_BYTES <= end <= len(buffer):
         raise DecodeError(f"client id cannot have the length {length}")
-    return str(buffer[_V1_BYTES:end], "utf-8"), end
+    return text_of(bytes(buffer[_V1_BYTES:end])), end
 
 
 def response_front_packer(api_key: int, api_version: int) -> Callable[[int, int], bytes]:

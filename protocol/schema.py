@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 from protocol import compiler, fields
 from protocol.fields import Field
 from protocol.versions import NO_VERSIONS, Versions
-from protocol.wire import Buffer, DecodeError, SizedRegion
+from protocol.wire import Buffer, DecodeError, EncodeError, SizedRegion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 PREFIX_BYTES = 2
 """In front of a key or value of an internal topic."""
 
-UNDECODABLE = (DecodeError, structs.error, IndexError, UnicodeDecodeError)
+UNDECODABLE = (DecodeError, structs.error, IndexError)
 """What compiled decoders raise at bytes that are no message."""
+
+UNENCODABLE = (EncodeError, structs.error)
+"""What compiled encoders raise at values that are too large for their fields."""
 
 Part = Buffer | SizedRegion
 """One piece of an encoded message: bytes, or a region of a file to be sent in its place."""
@@ -161,10 +164,7 @@ class Message(Struct):
     @classmethod
     def refusal(cls, version: int, error: Exception) -> DecodeError:
         """What to say of bytes with which a decoder failed."""
-        if isinstance(error, UnicodeDecodeError):
-            reason = "a string is not UTF-8"
-        else:
-            reason = str(error) if isinstance(error, DecodeError) else "ends too early"
+        reason = str(error) if isinstance(error, DecodeError) else "ends too early"
         return DecodeError(f"{cls.__name__} v{version}: {reason}")
 
     def encode(self, version: int) -> bytes:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from uuid import UUID
 
+from protocol.text import text_of
 from protocol.uuids import ZERO_UUID
 
 CONTINUES = 0x80
@@ -146,7 +147,7 @@ def long_string(buffer: Buffer, position: int, size: int, name: str) -> tuple[st
     stop = checked_stop(buffer, position, size, name)
     if size > MAX_STRING_BYTES:
         raise DecodeError(f"{name} has {size} bytes; a string has {MAX_STRING_BYTES} at most")
-    return str(buffer[position:stop], "utf-8"), stop
+    return text_of(bytes(buffer[position:stop])), stop
 
 
 def long_compact_string(buffer: Buffer, position: int, size: int, name: str) -> tuple[str, int]:

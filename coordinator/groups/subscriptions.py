@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import struct
 
+from protocol.text import text_of
+
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
@@ -24,8 +26,8 @@ def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
             position += 2
             if length < 0 or position + length > len(metadata):
                 return None
-            topics.add(str(metadata[position : position + length], "utf-8"))
+            topics.add(text_of(metadata[position : position + length]))
             position += length
-    except (struct.error, UnicodeDecodeError):
+    except struct.error:
         return None
     return frozenset(topics)

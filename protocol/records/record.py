@@ -22,6 +22,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import HEADER_BYTES, BatchHeader, parse_header
 from protocol.records.compression import DEFAULT_LIMIT, Codec, decompress
 from protocol.records.varints import read_varint, read_varlong
+from protocol.text import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,5 +161,5 @@ def _headers(
         value, at = _read_bytes(body, at, end)
         if name is None:
             raise invalid("a header has no name")
-        headers.append((name.decode("utf-8", "replace"), value))
+        headers.append((text_of(name), value))
     return tuple(headers), at

@@ -31,6 +31,7 @@ PROGRAMS = {
     "tests/golden/GoldenMessages.java": (KAFKA_3, KAFKA_4),
     "tests/golden/GoldenPatterns.java": (KAFKA_4,),
     "tests/golden/GoldenQuotas.java": (KAFKA_4,),
+    "tests/golden/GoldenText.java": (KAFKA_4,),
     "tests/interop/java/Delays.java": (CLIENTS_2, KAFKA_4),
     "tests/interop/java/MovedLeader.java": (KAFKA_4,),
     "tests/interop/java/ConsumerProtocol.java": (KAFKA_4,),

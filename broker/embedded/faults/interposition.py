@@ -6,12 +6,12 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from broker.embedded.faults.error_answers import NoPlaceError, error_answer
 from broker.embedded.faults.fault import Fault, Mischief
 from broker.embedded.faults.partial_failure import answered_in_part
 from broker.embedded.faults.request_topics import topics_of
 from broker.runtime.deferred import Deferred, HangUp
-from protocol.errors import ErrorCode
+from protocol.error_answers import NoPlaceError, error_answer
+from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 
@@ -116,7 +116,7 @@ def _failed(fault: Fault, context: Context, request: Request, handler: Handler) 
         raise _hang_up(fault, request)  # as a broker does that cannot say what went wrong
     try:
         is_deep = is_fetch or fault.topic is not None
-        return error_answer(request, context.api_version, fault.error, is_deep=is_deep)
+        return error_answer(request, context.api_version, ApiError(fault.error), is_deep=is_deep)
     except NoPlaceError:
         raise _hang_up(fault, request) from None
 

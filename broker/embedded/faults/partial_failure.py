@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.embedded.faults.error_answers import NoPlaceError, error_answer
 from broker.embedded.faults.request_topics import is_of_topics, topic_of
 from broker.runtime.deferred import Deferred
+from protocol.error_answers import NoPlaceError, error_answer
+from protocol.errors import ApiError
 from protocol.fields import Kind
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ def answered_in_part(
     struck = [one for one in elements if topic_of(one, names) == fault.topic]
     try:
         failed = error_answer(
-            _with(request, array, struck), context.api_version, fault.error, is_deep=True
+            _with(request, array, struck),
+            context.api_version,
+            ApiError(fault.error),
+            is_deep=True,
         )
     except NoPlaceError:
         return None

@@ -4,12 +4,13 @@
     SaslHandshake  chooses the mechanism; v0 has bare tokens follow, v1 SaslAuthenticate
     a token        goes to the mechanism's exchange
 
-Nothing is decoded but these three, and no other frame is answered. `states.py` has the order.
+Any other request is answered where Apache Kafka answers it, while tokens are awaited: with
+ILLEGAL_SASL_STATE for all that it names, before the connection ends. `states.py` has the order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from broker.runtime.deferred import Deferred
@@ -19,16 +20,17 @@ from broker.security.sasl.mechanism import Authenticated, InvalidCredentialsErro
 from broker.security.sasl.reply import Reply, Session, Verdict
 from broker.security.sasl.states import HANDSHAKE_REQUESTS, TRANSITIONS, Event, State
 from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
+from protocol.error_answers import NoPlaceError, error_answer
+from protocol.errors import ApiError, ErrorCode
 from protocol.headers import RequestHeader, parse_request_header
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.produce import ProduceRequest
 from protocol.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from protocol.schema import UNDECODABLE
+from protocol.schema import UNDECODABLE, UNENCODABLE
 from protocol.wire import DecodeError
 
 if TYPE_CHECKING:
@@ -36,24 +38,15 @@ if TYPE_CHECKING:
 
     from broker.runtime.clock import Clock
     from broker.security.sasl.mechanism import Exchange, Mechanism, Step
-    from protocol.schema import Part, Request, Response
+    from protocol.schema import Part, Request
 
 R = TypeVar("R", bound="Request")
 GSSAPI = "GSSAPI"
 FIRST_HANDSHAKE_WITH_HEADERS = 1
 
-_ILLEGAL = ErrorCode.ILLEGAL_SASL_STATE
-_OUT_OF_ORDER: dict[int, tuple[type[Request], Response]] = {
-    ApiKey.API_VERSIONS: (
-        ApiVersionsRequest,
-        ApiVersionsResponse(error_code=_ILLEGAL, api_keys=[]),
-    ),
-    ApiKey.SASL_HANDSHAKE: (
-        SaslHandshakeRequest,
-        SaslHandshakeResponse(error_code=_ILLEGAL, mechanisms=[]),
-    ),
-}
-"""Told to who asks for them while tokens are exchanged. Apache Kafka does with every request."""
+MAX_REFUSED_BYTES = 32_768
+"""Of a request that is decoded to be refused, in one go; a larger one is not answered. Fixed: who
+has the order of an authentication wrong names few topics."""
 
 
 class _UnreadableError(Exception):
@@ -69,6 +62,8 @@ class Terms:
     max_reauth_ms: Mapping[str, int]
     """`connections.max.reauth.ms` of each."""
     clock: Clock
+    requests: Mapping[int, type[Request]] = field(default_factory=dict)
+    """Those that are refused with an answer, by API key; any other ends the connection."""
 
 
 class Conversation:
@@ -232,13 +227,15 @@ class Conversation:
         """A request that may not come now."""
         if header.api_key == ApiKey.API_VERSIONS and self.state is State.HANDSHAKE:
             return self._hang_up("ApiVersions came twice during authentication")
-        reason = f"{ApiKey(header.api_key).name} came before authentication was complete"
-        told = _OUT_OF_ORDER.get(header.api_key) if self.state is State.TOKENS else None
-        if told is None:
+        name = ApiKey(header.api_key).name
+        reason = f"{name} came before authentication was complete"
+        kind = self._terms.requests.get(header.api_key)
+        if kind is None or self.state is not State.TOKENS or len(frame) > MAX_REFUSED_BYTES:
             return self._refuse(reason)
-        kind, answer = told
-        _decoded(kind, header, frame, position)
-        return self._refuse(reason, reply.framed(header, answer))
+        text = f"Unexpected Kafka request of type {name} during SASL authentication."
+        error = ApiError(ErrorCode.ILLEGAL_SASL_STATE, text)
+        answer = _error_answer(header, _decoded(kind, header, frame, position), error)
+        return self._refuse(reason, answer)
 
     def _refuse(self, reason: str, answer: list[Part] | None = None) -> Reply:
         self.state = State.FAILED
@@ -259,6 +256,16 @@ def _decoded(kind: type[R], header: RequestHeader, frame: memoryview, position: 
         return kind.decode_from(header.api_version, frame, position)[0]
     except UNDECODABLE as error:
         raise _UnreadableError(f"malformed {kind.__name__}: {error}") from None
+
+
+def _error_answer(header: RequestHeader, request: Request, error: ApiError) -> list[Part] | None:
+    """The bytes of an error; None where it cannot be told."""
+    if isinstance(request, ProduceRequest) and not request.acks:
+        return None
+    try:
+        return reply.framed(header, error_answer(request, header.api_version, error))
+    except (NoPlaceError, *UNENCODABLE):
+        return None
 
 
 def _read_header(frame: memoryview) -> tuple[RequestHeader | None, int, str]:

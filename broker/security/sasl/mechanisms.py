@@ -20,7 +20,7 @@ from config.listeners.listener_config import for_listener
 from protocol.scram_types import BY_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Executor
 
     from broker.runtime.clock import Clock
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from broker.security.sasl.login_modules import LoginModules, Sections
     from broker.security.sasl.mechanism import Mechanism
     from config.broker import BrokerConfig
+    from protocol.schema import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Surroundings:
     """Makes a pool of threads."""
     sections: Sections = field(default_factory=dict)
     """Of the JAAS file."""
+    requests: Mapping[int, type[Request]] = field(default_factory=dict)
+    """`Terms.requests`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ def terms_of(config: BrokerConfig, listener: str, surroundings: Surroundings) ->
         settings = _settings_of(config, listener, name, surroundings)
         made[name] = MECHANISMS[name](settings)
         max_reauth_ms[name] = settings.config.connections_max_reauth_ms
-    return Terms(made, max_reauth_ms, surroundings.clock)
+    return Terms(made, max_reauth_ms, surroundings.clock, surroundings.requests)
 
 
 def _settings_of(

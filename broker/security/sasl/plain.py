@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.security.principal import user
 from broker.security.sasl.mechanism import Authenticated, RefusedError
+from protocol.text import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,8 +40,7 @@ class PlainMechanism:
 
     def respond(self, token: bytes) -> Authenticated:
         """Compare name and password. Raises RefusedError, with Kafka's words."""
-        # Java reads damaged UTF-8 the same way.
-        parts = token.decode(errors="replace").split("\0", TOKENS)
+        parts = text_of(token).split("\0", TOKENS)
         if len(parts) != TOKENS:
             raise RefusedError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
         authorisation_id, name, password = parts

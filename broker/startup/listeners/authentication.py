@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from broker.network.links import Nobody
+from broker.requests.api_table import ROUTES
 from broker.security.jaas_file import login_sections
 from broker.security.sasl.credentials import Credentials
 from config.errors import ConfigError
@@ -77,8 +78,9 @@ class Authentication:
         threads = functools.cache(machine.platform.threads)  # one pool of each name, ever
         keys = KeySources(machine.clock, machine.supervision.keep, threads)
         sections = login_sections(os.environ)
+        requests = {key: route.request for key, route in ROUTES.items()}
         return Surroundings(
-            machine.clock, machine.timers, self.credentials, keys, threads, sections
+            machine.clock, machine.timers, self.credentials, keys, threads, sections, requests
         )
 
 

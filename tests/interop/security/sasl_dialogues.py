@@ -5,12 +5,19 @@ from __future__ import annotations
 import random
 import struct
 from dataclasses import dataclass
+from ssl import SSLEOFError
 from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
 from protocol.headers import response_header_bytes
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.fetch import FetchRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.group_membership import HeartbeatRequest
+from protocol.messages.groups import ListGroupsRequest
 from protocol.messages.metadata import MetadataRequest
+from protocol.messages.produce import ProduceRequest
 from protocol.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -23,11 +30,13 @@ from tests.support.wire import ConnectionClosedError, RawConnection, request_hea
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from ssl import SSLContext
 
     from protocol.schema import Request, Response
 
 ANSWER_SECONDS = 10.0
 CLOSED, SILENCE = "closed", "no answer"
+_ILLEGAL = struct.pack(">h", ErrorCode.ILLEGAL_SASL_STATE)
 SCRAM_FIRST = b"n,,n=alice,r=nonce"
 
 
@@ -91,7 +100,32 @@ TOKENS = {
     "SCRAM of a token": b"n,,n=alice,r=nonce,tokenauth=false",
     "SCRAM's proof": b"c=biws,r=nonce,p=AAAA",
 }
+_PARTITION = ProduceRequest.TopicData.PartitionData(index=3, records=b"batch")
+_BATCHES = [ProduceRequest.TopicData(name="orders", partition_data=[_PARTITION])]
+_WANTED = FetchRequest.Topic(
+    topic="orders",
+    partitions=[FetchRequest.Topic.Partition(partition=3, fetch_offset=7, partition_max_bytes=1)],
+)
+_FETCH = FetchRequest(max_wait_ms=0, min_bytes=0, topics=[_WANTED])
+_ASKED = MetadataRequest(topics=[MetadataRequest.Topic(name="orders")])
 METADATA = request("metadata", MetadataRequest(topics=[]), 9)
+OTHERS = (
+    METADATA,
+    *(request(f"metadata {version} of a topic", _ASKED, version) for version in (0, 9, 13)),
+    request("metadata of all", MetadataRequest(topics=None), 12),
+    *(
+        request(f"produce with acks={acks}", _batch, 9)
+        for acks in (0, -1)
+        for _batch in (ProduceRequest(acks=acks, timeout_ms=1, topic_data=_BATCHES),)
+    ),
+    *(request(f"fetch {version}", _FETCH, version) for version in (4, 11)),
+    request("fetch 17", FetchRequest(max_wait_ms=0, min_bytes=0, topics=[]), 17),
+    request("find coordinator", FindCoordinatorRequest(key="readers"), 0),
+    request("heartbeat", HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 4),
+    request("groups", ListGroupsRequest(), 4),
+    Frame("metadata with more behind it", METADATA.content + b"more"),
+)
+"""Requests that may come only from a client that is authenticated."""
 _TOO_NEW = {
     "versions": request("versions 99", ApiVersionsRequest(), 0, said=99),
     "handshake": request("handshake 2", SaslHandshakeRequest(mechanism="PLAIN"), 1, said=2),
@@ -107,8 +141,10 @@ FRAMES = (
     *(authenticate(name, token, 1) for name, token in TOKENS.items()),
     *(Frame(f"bare {name}", token) for name, token in TOKENS.items()),
     Frame("bare right password", RIGHT),
-    METADATA,
+    *OTHERS,
     *_TOO_NEW.values(),
+    Frame("cut metadata", METADATA.content[:-2]),
+    request("metadata 99", MetadataRequest(topics=[]), 9, said=99),
     Frame("cut handshake", handshake("PLAIN", 1).content[:-3]),
     Frame("cut header", handshake("PLAIN", 1).content[:7]),
     Frame("empty", b""),
@@ -118,6 +154,18 @@ FRAMES = (
     Frame("frame of negative size", struct.pack(">i", -1), is_whole=True),
 )
 BY_NAME = {frame.name: frame for frame in FRAMES}
+KNOWN = (handshake("PLAIN", 1), BY_NAME["right password in authenticate 2"])
+"""What makes a client known."""
+AMONG_TOKENS = tuple(
+    (*before, other)
+    for before in (
+        (handshake("PLAIN", 1),),
+        (handshake("SCRAM-SHA-256", 1), BY_NAME["SCRAM's first in authenticate 1"]),
+        (*KNOWN, handshake("PLAIN", 1)),
+    )
+    for other in OTHERS
+)
+"""Other requests, behind a handshake, between two tokens, and while a client is known again."""
 
 
 def drawn(seed: int, count: int) -> list[tuple[Frame, ...]]:
@@ -131,6 +179,7 @@ def drawn(seed: int, count: int) -> list[tuple[Frame, ...]]:
         (handshake("SCRAM-SHA-512", 1),),
         (handshake("PLAIN", 1), BY_NAME["right password in authenticate 2"]),
         (handshake("SCRAM-SHA-256", 1), BY_NAME["SCRAM's first in authenticate 1"]),
+        (*KNOWN, handshake("PLAIN", 1)),
     )
     return [
         (*chance.choice(beginnings), *chance.choices(FRAMES, k=chance.randint(1, 4)))
@@ -138,10 +187,12 @@ def drawn(seed: int, count: int) -> list[tuple[Frame, ...]]:
     ]
 
 
-def held(port: int, frames: Sequence[Frame]) -> list[str]:
+def held(port: int, frames: Sequence[Frame], tls: SSLContext | None = None) -> list[str]:
     """Send one frame after the other; what came of each, up to the end of the connection."""
     told = []
     with RawConnection.open(port, ANSWER_SECONDS) as connection:
+        if tls is not None:
+            connection.socket = tls.wrap_socket(connection.socket, server_hostname="localhost")
         for frame in frames:
             size = b"" if frame.is_whole else struct.pack(">i", len(frame.content))
             try:
@@ -150,7 +201,7 @@ def held(port: int, frames: Sequence[Frame]) -> list[str]:
             except TimeoutError:
                 told.append(SILENCE)
                 break
-            except (ConnectionClosedError, ConnectionResetError, BrokenPipeError):
+            except (ConnectionClosedError, ConnectionResetError, BrokenPipeError, SSLEOFError):
                 told.append(CLOSED)
                 break
             told.append(_shown(frame, answer))
@@ -159,8 +210,10 @@ def held(port: int, frames: Sequence[Frame]) -> list[str]:
 
 def _shown(frame: Frame, answer: bytes) -> str:
     """What of an answer is the same with every broker."""
-    if frame.key in (-1, ApiKey.METADATA):
-        return _token(answer) if frame.key == -1 else "metadata"
+    if frame in OTHERS:
+        return answer.hex() if _ILLEGAL in answer else "served"
+    if frame.key == -1:
+        return _token(answer)
     kinds: dict[int, type[Response]] = {
         ApiKey.API_VERSIONS: ApiVersionsResponse,
         ApiKey.SASL_HANDSHAKE: SaslHandshakeResponse,

@@ -8,18 +8,25 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from ssl import create_default_context
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.interop.security.sasl_dialogues import BY_NAME, CLOSED, METADATA, drawn, held
+from tests.interop.security.sasl_dialogues import AMONG_TOKENS, BY_NAME, CLOSED, drawn, held
+from tests.support.security.listeners import PROTOCOLS
 from tests.support.security.secured_brokers import APACHE_4, OURS, secured_broker
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
+    from ssl import SSLContext
 
     from tests.interop.security.sasl_dialogues import Frame
+    from tests.support.security.listeners import Ports as OfOne
     from tests.support.security.realm import Realm
+
+    Ports = tuple[OfOne, OfOne]
+    Dialogues = list[tuple[Frame, ...]]
 
 pytestmark = [pytest.mark.interop, pytest.mark.java]
 
@@ -33,36 +40,58 @@ KEYS = {
 }
 
 
-def _is_known(frames: tuple[Frame, ...], ours: list[str], theirs: list[str]) -> bool:
-    """Another request among tokens is told ILLEGAL_SASL_STATE there, and not here (GAPS.md)."""
-    end = len(ours) - 1
-    is_same = ours[:end] == theirs[:end]
-    return is_same and frames[end] is METADATA and (ours[end], theirs[end]) == (CLOSED, "metadata")
-
-
-@pytest.mark.timeout(1200)
-def test_every_dialogue_goes_as_with_apache(realm: Realm, tmp_path: Path) -> None:
-    ours = secured_broker(OURS, tmp_path / "ours", realm, KEYS)
-    theirs = secured_broker(APACHE_4, tmp_path / "theirs", realm, KEYS)
-    dialogues = [(frame,) for frame in BY_NAME.values()] + drawn(SEED, COUNT)
+@pytest.fixture(scope="module")
+def brokers(realm: Realm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
+    """The ports of one broker of each make."""
+    directory = tmp_path_factory.mktemp("dialogues")
+    ours = secured_broker(OURS, directory / "ours", realm, KEYS)
+    theirs = secured_broker(APACHE_4, directory / "theirs", realm, KEYS)
     try:
         ours.start()
         theirs.start()
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            ends = [
-                list(pool.map(partial(held, port), dialogues))
-                for port in (ours.ports.sasl_plaintext, theirs.ports.sasl_plaintext)
-            ]
+        yield ours.ports, theirs.ports
     finally:
         ours.process.kill()
         theirs.process.kill()
 
+
+def _compared(
+    dialogues: Dialogues, ports: Iterable[int], tls: SSLContext | None = None
+) -> list[list[str]]:
+    """What came of each dialogue, the same with both brokers."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        ends = [list(pool.map(partial(held, port, tls=tls), dialogues)) for port in ports]
     different = [
         f"{[frame.name for frame in frames]}\n  ours:   {mine}\n  theirs: {their}"
         for frames, mine, their in zip(dialogues, *ends, strict=True)
-        if mine != their and not _is_known(frames, mine, their)
+        if mine != their
     ]
     if different:
         pytest.fail("\n".join(different), pytrace=False)
-    admitted = sum(any(LIFETIME in told for told in end) for end in ends[0])
+    return ends[0]
+
+
+@pytest.mark.timeout(1200)
+def test_every_dialogue_goes_as_with_apache(brokers: Ports) -> None:
+    dialogues = [(frame,) for frame in BY_NAME.values()] + drawn(SEED, COUNT)
+
+    ends = _compared(dialogues, (ports.sasl_plaintext for ports in brokers))
+
+    admitted = sum(any(LIFETIME in told for told in end) for end in ends)
     assert admitted > COUNT // 10
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_other_requests_among_tokens_are_answered_as_by_apache(
+    brokers: Ports, realm: Realm, protocol: str
+) -> None:
+    tls = create_default_context(cadata=realm.authority.pem()) if protocol == "SASL_SSL" else None
+    index = PROTOCOLS.index(protocol)
+
+    ends = _compared(list(AMONG_TOKENS), (ports[index] for ports in brokers), tls)
+
+    unanswered = [
+        frames[-1].name for frames, end in zip(AMONG_TOKENS, ends, strict=True) if end[-1] == CLOSED
+    ]
+    assert unanswered == ["produce with acks=0"] * 3

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from broker.network.authentication.gate import GateSettings, SaslGate
 from broker.network.client import Client
+from broker.requests.api_table import ROUTES
 from broker.runtime.deferred import Deferred
 from broker.security.sasl.conversation import Terms
 from broker.security.sasl.plain import PlainMechanism
@@ -53,7 +54,8 @@ class Doorstep:
         self.clock = SettableClock()
         self.timers = Timeouts()
         limits = dict.fromkeys(MECHANISMS, max_reauth_ms)
-        terms = Terms(MECHANISMS, limits, self.clock)
+        requests = {key: route.request for key, route in ROUTES.items()}
+        terms = Terms(MECHANISMS, limits, self.clock, requests)
         settings = GateSettings(terms, cast("Any", self.timers), 1000, 100)
         self.peer = Client("SASL", {})
         self.gate: Gate | None = SaslGate(settings)

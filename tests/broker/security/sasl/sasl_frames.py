@@ -10,6 +10,8 @@ from broker.security.sasl.plain import PlainMechanism
 from protocol.api_keys import ApiKey
 from protocol.headers import response_header_bytes
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.metadata import MetadataRequest
+from protocol.messages.produce import ProduceRequest
 from protocol.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -20,12 +22,16 @@ from tests.support.wire import request_header
 
 if TYPE_CHECKING:
     from broker.security.sasl.reply import Reply, Session
-    from protocol.schema import Request
+    from protocol.schema import Request, Response
 
 CORRELATION_ID = 7
 SIZE_BYTES = 4
 PASSWORDS = {"user_alice": "alice-secret", "user_bob": "bob-secret", "username": "broker"}
 VERSIONS = [b"the versions"]
+REQUESTS: dict[int, type[Request]] = {
+    int(kind.API_KEY): kind
+    for kind in (ApiVersionsRequest, MetadataRequest, ProduceRequest, SaslHandshakeRequest)
+}
 
 
 class SettableClock:
@@ -56,7 +62,7 @@ class Talk:
         self.clock = SettableClock()
         offered = mechanisms or {"PLAIN": PlainMechanism(PASSWORDS)}
         limits = dict.fromkeys(offered, max_reauth_ms)
-        self.terms = Terms(offered, limits, self.clock)
+        self.terms = Terms(offered, limits, self.clock, REQUESTS)
         self.conversation = Conversation(
             self.terms, lambda _: (list(VERSIONS), are_versions_listed), before
         )
@@ -107,6 +113,10 @@ def authenticate_answer(reply: Reply, version: int = 2) -> SaslAuthenticateRespo
 
 def versions_answer(reply: Reply, version: int = 3) -> ApiVersionsResponse:
     return ApiVersionsResponse.decode(version, _body(reply, ApiKey.API_VERSIONS, version))
+
+
+def answer_to(kind: type[Request], reply: Reply, version: int) -> Response:
+    return kind.RESPONSE.decode(version, _body(reply, kind.API_KEY, version))
 
 
 def _body(reply: Reply, key: ApiKey, version: int) -> bytes:

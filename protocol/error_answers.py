@@ -10,19 +10,22 @@ in arrays in the same order, under the same names:
             index                                       index, error_code
 
 So the arrays of both are paired, in their order, and the error stands where an answer of this
-version has a field for one: as far up as there is one, or with `is_deep` as far down.
+version has a field for one: as far up as there is one, or with `is_deep` as far down. A few answers
+of Apache Kafka have it at all levels (`_AT_ALL_LEVELS`), and so have these.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from protocol.api_keys import ApiKey
 from protocol.fields import Kind
+from protocol.schema import Request
 
 if TYPE_CHECKING:
-    from protocol.errors import ErrorCode
+    from protocol.errors import ApiError
     from protocol.fields import Field
-    from protocol.schema import Request, Response, Struct
+    from protocol.schema import Response, Struct
 
 ERRORS = ("error_code", "partition_error_code")
 MESSAGE = "error_message"
@@ -30,6 +33,19 @@ INDEXES = ("index", "partition_index", "partition")
 NAMES = ("name", "topic", "topic_name")
 NOTHING = {Kind.INT64: -1, Kind.RECORDS: b""}
 """What offsets, producer ids and records are where there is an error."""
+UNKNOWN = dict.fromkeys(
+    ("node_id", "num_partitions", "port", "producer_epoch", "replication_factor"), -1
+)
+"""Other numbers that are not 0 where there is an error."""
+_NAMING = (Kind.STRING, Kind.UUID, Kind.INT8)
+"""Kinds of fields that say what a thing is, besides INDEXES."""
+_AT_ALL_LEVELS = {
+    ApiKey.FETCH: 12,
+    ApiKey.METADATA: 13,
+    ApiKey.ELECT_LEADERS: 2,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: 1,
+}
+"""Up to which version an answer repeats the error in its elements."""
 _SCALARS = {str: Kind.STRING, int: Kind.INT32}
 
 
@@ -38,10 +54,11 @@ class NoPlaceError(Exception):
 
 
 def error_answer(
-    request: Request, version: int, error: ErrorCode, *, is_deep: bool = False
+    request: Request, version: int, error: ApiError, *, is_deep: bool = False
 ) -> Response:
     """An answer that has `error` for all that the request names. Raises NoPlaceError."""
-    mirror = _Mirror(version, error, is_deep=is_deep)
+    repeats = version <= _AT_ALL_LEVELS.get(request.API_KEY, -1)
+    mirror = _Mirror(version, error, is_deep=is_deep, repeats=repeats)
     if not mirror.has_place(request.RESPONSE):
         raise NoPlaceError(f"{request.RESPONSE.__name__} v{version} has no field for an error")
     answer = mirror.of(request, request.RESPONSE)
@@ -50,21 +67,25 @@ def error_answer(
 
 
 class _Mirror:
-    def __init__(self, version: int, error: ErrorCode, *, is_deep: bool) -> None:
+    def __init__(self, version: int, error: ApiError, *, is_deep: bool, repeats: bool) -> None:
         self._version = version
         self._error = error
         self._is_deep = is_deep
+        self._repeats = repeats
 
     def of(self, asked: Any, answer: type[Struct]) -> Struct:  # noqa: ANN401 - struct or scalar
         """What an answer says of one thing that was asked for."""
-        values = self._copied(asked, answer)
+        present = {field.name for field in self._present(answer)}
+        values: dict[str, Any] = {name: UNKNOWN[name] for name in present & UNKNOWN.keys()}
+        values |= self._copied(asked, answer)
         arrays = list(zip(self._places(answer), self._arrays(asked), strict=False))
         own = next((field for field in self._present(answer) if field.name in ERRORS), None)
-        if own is not None and not (self._is_deep and arrays):
-            values[own.name] = int(self._error)
-            if any(field.name == MESSAGE for field in self._present(answer)):
-                values[MESSAGE] = self._error.meaning
-        else:
+        is_here = own is not None and not (self._is_deep and arrays)
+        if own is not None and is_here:
+            values[own.name] = int(self._error.code)
+            if MESSAGE in present:
+                values[MESSAGE] = self._error.message
+        if not is_here or self._repeats:
             for ours, theirs in arrays:
                 assert ours.element is not None
                 struct = ours.element.struct
@@ -102,7 +123,11 @@ class _Mirror:
         if not hasattr(asked, "FIELDS"):
             return _named_by(asked, answer)
         values: dict[str, Any] = {}
-        theirs = {field.name for field in asked.FIELDS}
+        theirs = {
+            field.name
+            for field in self._present(type(asked))
+            if field.kind in _NAMING or field.name in INDEXES
+        }
         for field in self._present(answer):
             if field.kind in (Kind.ARRAY, Kind.STRUCT):
                 continue
@@ -110,7 +135,7 @@ class _Mirror:
                 values[field.name] = NOTHING[field.kind]
             same = [field.name, *_aliases(field.name)]
             found = next((name for name in same if name in theirs), None)
-            if found is not None:
+            if found is not None and not isinstance(asked, Request):
                 values[field.name] = getattr(asked, found)
         return values
 

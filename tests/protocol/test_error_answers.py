@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from broker.embedded.faults.error_answers import NoPlaceError, error_answer
 from broker.handlers import all_handlers
 from broker.requests.api_table import ROUTES
-from protocol.errors import ErrorCode
+from protocol.error_answers import NoPlaceError, error_answer
+from protocol.errors import ApiError, ErrorCode
 from protocol.fields import Kind
 from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.messages.groups import DescribeGroupsRequest
@@ -19,7 +19,7 @@ from protocol.schema import Request, Struct
 
 assert all_handlers.MODULES
 
-ERROR = ErrorCode.NOT_LEADER_OR_FOLLOWER
+ERROR = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 WITHOUT_ERRORS = {"MetadataRequest"}
 """Its answer has them, and no request has what they are about in the same order."""
 WITHOUT_PLACE = {("DescribeLogDirsRequest", 0)}
@@ -85,7 +85,7 @@ def test_every_request_gets_an_answer_that_its_client_can_read(
         read = request_class.RESPONSE.decode(version, sent)
 
         if request_class.__name__ not in WITHOUT_ERRORS:
-            assert int(ERROR) in codes(read)
+            assert int(ERROR.code) in codes(read)
 
 
 def test_partitions_of_a_produce_request_are_named() -> None:
@@ -131,7 +131,7 @@ def test_a_group_has_one_error_or_each_of_its_partitions() -> None:
 
 def test_keys_are_named_that_are_asked_for_as_they_are() -> None:
     asked = FindCoordinatorRequest(coordinator_keys=["one", "two"])
-    answer = error_answer(asked, 4, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    answer = error_answer(asked, 4, ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
     assert isinstance(answer, FindCoordinatorResponse)
     assert [one.key for one in answer.coordinators] == ["one", "two"]
 
