@@ -14,7 +14,7 @@ import struct
 import sys
 from typing import TYPE_CHECKING, Final
 
-from broker.runtime.host_names import system_host
+from broker.runtime.addresses.host_names import system_host
 from config.errors import ConfigError
 from config.listeners.addresses import is_every_interface
 from config.listeners.endpoints import bound_endpoints

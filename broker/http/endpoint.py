@@ -18,7 +18,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from broker.http.protection import UNPROTECTED
 from broker.network.listener import ListenError, why_not_bound
-from broker.runtime.listening_socket import listening_socket
+from broker.runtime.addresses.listening_socket import listening_socket
 from config.listeners.addresses import join_address
 
 if TYPE_CHECKING:

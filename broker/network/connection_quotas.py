@@ -14,7 +14,7 @@ import socket
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from broker.runtime.host_names import system_host
+from broker.runtime.addresses.host_names import system_host
 from config.errors import ConfigError
 from config.key import INT_MAX
 from config.listeners.addresses import counted_address

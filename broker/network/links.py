@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 from typing import TYPE_CHECKING, Protocol
 
-from broker.runtime.host_names import system_host
+from broker.runtime.addresses.host_names import system_host
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

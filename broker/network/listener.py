@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from broker.network.client import Client
 from broker.network.connection import Connection
 from broker.network.listener_security import UNPROTECTED
-from broker.runtime.listening_socket import listen_on
+from broker.runtime.addresses.listening_socket import listen_on
 from config.listeners.addresses import join_address
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from broker.quotas.meters import Meters
 from broker.quotas.quota_keys import ADDRESS_KEYS, CLIENT_KEYS, QuotaKey
 from broker.quotas.sampled_rate import SampledRate, client_span, controller_span
 from broker.quotas.token_bucket import TokenBucket
-from broker.runtime.host_names import address_of, is_address
+from broker.runtime.addresses.host_names import address_of, is_address
 from config.listeners.addresses import counted_address
 from controller.security.config_entities import ConfigEntity, Default, parse_entity
 

@@ -10,9 +10,9 @@ import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Protocol
 
+from broker.runtime.addresses.host_names import look_up_advertised, system_host
+from broker.runtime.addresses.listening_socket import listen_on
 from broker.runtime.clock import Clock, SystemClock
-from broker.runtime.host_names import look_up_advertised, system_host
-from broker.runtime.listening_socket import listen_on
 from broker.runtime.open_files import Limit, raise_limit
 from broker.runtime.timers import Timers
 from controller.metadata_store.store import MetadataStore, StoreError

@@ -144,7 +144,10 @@ def _refuse_shared_ports(bound: tuple[Endpoint, ...]) -> None:
     for port, count in counts.items():
         versions = {_ip_version(endpoint.host) for endpoint in bound if endpoint.port == port}
         if count > 1 and (count, versions) != (2, {4, 6}):
-            why = f"{count} listeners have port {port}, which two may share: of IPv4 and of IPv6"
+            why = (
+                "each listener must have a different port unless one of two has an IPv4 address "
+                f"and the other an IPv6 address: {count} have port {port}"
+            )
             raise invalid("listeners", ",".join(map(str, bound)), why)
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from broker.embedded.machine.log_lines import OWNER
-from broker.runtime.listening_socket import listen_on
+from broker.runtime.addresses.listening_socket import listen_on
 from broker.runtime.open_files import WITHOUT_LIMIT, Limit
 from broker.runtime.platform import LocalPlatform
 

@@ -12,7 +12,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from broker.runtime.host_names import system_host
+from broker.runtime.addresses.host_names import system_host
 from broker.security.tls.handshakes import Handshakes
 from broker.security.tls.listener_context import ListenerName, load, look_at, tls_keys
 from broker.security.tls.listener_tls import ListenerTls

@@ -76,7 +76,7 @@ def test_what_is_advertised_stays_as_it_is_written(host: str) -> None:
         (BrokerConfig(listeners=("OTHER://:9092",)), "no security protocol is given for OTHER"),
         (BrokerConfig(listeners=("PLAINTEXT://:1", "PLAINTEXT://:2")), "different name"),
         (BrokerConfig(listeners=("PLAINTEXT://127.0.0.1:1", "PLAINTEXT://[::1]:1")), "differ"),
-        (BrokerConfig(listeners=("PLAINTEXT://:1", "SSL://:1")), "2 listeners have port 1"),
+        (BrokerConfig(listeners=("PLAINTEXT://:1", "SSL://:1")), "different port.* 2 have port 1"),
         (BrokerConfig(listeners=("PLAINTEXT://:1", "SSL://[::1]:1")), "have port 1"),
         (BrokerConfig(listeners=("PLAINTEXT://localhost:1", "SSL://[::1]:1")), "have port 1"),
         (BrokerConfig(listeners=("PLAINTEXT://[::1]:1", "SSL://[0::1]:1")), "have port 1"),
@@ -84,7 +84,7 @@ def test_what_is_advertised_stays_as_it_is_written(host: str) -> None:
             BrokerConfig(
                 listeners=("PLAINTEXT://1.1.1.1:1", "SSL://[::1]:1", "SASL_SSL://[::2]:1")
             ),
-            "3 listeners have port 1, which two may share",
+            "3 have port 1",
         ),
         (BrokerConfig(advertised_listeners=("PLAINTEXT://0.0.0.0:1",)), "every interface"),
         (BrokerConfig(advertised_listeners=("SSL://host:1",)), "not among the listeners"),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker.runtime.listening_socket import listen_on, listening_socket
+from broker.runtime.addresses.listening_socket import listen_on, listening_socket
 from config.listeners.addresses import peer_address
-from tests.support.ipv6 import LOOPBACK_ZONE, needs_ipv6
+from tests.support.brokers.ipv6 import LOOPBACK_ZONE, needs_ipv6
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import asyncio
 import socket
 from typing import Any
 
-from broker.runtime.host_names import system_host
+from broker.runtime.addresses.host_names import is_address, system_host
 from config.listeners.addresses import is_every_interface
 
 
@@ -24,10 +24,12 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 async def listen_on(host: str, port: int) -> dict[str, Any]:
-    """Bind the address, whose name is looked up on a thread; returns `create_server` arguments.
+    """Bind the address; returns what `create_server` is to be given. Raises OSError.
 
-    Raises OSError.
+    A name is looked up on a thread.
     """
+    if is_every_interface(host) or is_address(host):
+        return {"sock": listening_socket(host, port)}
     found = await asyncio.get_running_loop().run_in_executor(None, _resolved, host, port)
     return {"sock": _bound(*found)}
 

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from broker.runtime.host_names import address_of, is_address, system_host
+from broker.runtime.addresses.host_names import address_of, is_address, system_host
 
 
 @pytest.mark.parametrize(
