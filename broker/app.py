@@ -118,7 +118,7 @@ class Broker:
         except (StoreError, LogDirectoryError, ListenError) as error:
             raise StartError(str(error)) from None
         addresses = base.addresses
-        tell_access(base.config, [one for some in addresses.bound.values() for one in some])
+        tell_access(base.config, addresses.bound.values())
         made = activation()
         logger.info("compiled: %s (%s)", made.answer, made.reason)
         took_ms = self.clock.monotonic_ms() - started_ms

@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from config.listeners.addresses import join_address, split_address
 from controller.features.levels import Feature
 from protocol.uuids import ZERO_UUID, from_base64, to_base64
 
@@ -93,8 +94,7 @@ class Endpoint:
 
     def url(self) -> str:
         """Text form, `LISTENER://host:port`; an IPv6 host stands in brackets."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.listener}://{host}:{self.port}"
+        return f"{self.listener}://{join_address(self.host, self.port)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +157,7 @@ def decode_broker(path: str, data: bytes | None) -> BrokerRegistration:
 
 def _parse_endpoint(url: str, protocols: Mapping[str, str]) -> Endpoint:
     listener, _, address = url.partition("://")
-    host, _, port = address.rpartition(":")
-    return Endpoint(listener, host.strip("[]"), int(port), protocols.get(listener, listener))
+    return Endpoint(listener, *split_address(address), protocols.get(listener, listener))
 
 
 # /controller and /controller_epoch

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from broker.embedded.errors import EmbeddedBrokerError
 from broker.embedded.machine.own_directory import make_own_directory
 from broker.embedded.machine.reserved_port import HOST
+from config.listeners.addresses import is_every_interface, join_address, split_address
 from config.loader import about_unknown_key
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ class BrokerSettings:
         named = self.config.get("advertised.listeners") or self.config.get("listeners")
         if named is None:
             return f"{HOST}:{self.port}"
-        host, _, port = named.partition(",")[0].partition("://")[2].rpartition(":")
-        return f"{host or HOST}:{port}"
+        host, port = split_address(named.partition(",")[0].partition("://")[2].strip())
+        return join_address(HOST if is_every_interface(host) else host, port)
 
     @property
     def client_config(self) -> dict[str, str]:

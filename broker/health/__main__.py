@@ -14,7 +14,9 @@ import struct
 import sys
 from typing import TYPE_CHECKING, Final
 
+from broker.runtime.addresses.host_names import system_host
 from config.errors import ConfigError
+from config.listeners.addresses import is_every_interface
 from config.listeners.endpoints import bound_endpoints
 from config.loader import load_broker_config
 from config.machine.own_program import usage_name
@@ -33,7 +35,7 @@ NO_CLIENT_ID: Final = -1
 REQUEST: Final = struct.pack(
     ">ihhih", 10, ApiVersionsRequest.API_KEY, 0, CORRELATION_ID, NO_CLIENT_ID
 )
-LOCAL: Final = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - recognised
+LOCAL: Final = "127.0.0.1"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _ask(endpoint: Endpoint, seconds: float) -> None:
     """Have ApiVersions answered. Raises OSError."""
-    host = LOCAL.get(endpoint.host, endpoint.host)
+    host = LOCAL if is_every_interface(endpoint.host) else system_host(endpoint.host)
     with socket.create_connection((host, endpoint.port), seconds) as connection:
         if endpoint.protocol not in TLS:
             _exchange(connection)

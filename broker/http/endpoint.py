@@ -18,6 +18,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from broker.http.protection import UNPROTECTED
 from broker.network.listener import ListenError, why_not_bound
+from broker.runtime.addresses.listening_socket import listening_socket
+from config.listeners.addresses import join_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,10 +42,10 @@ class HttpEndpoint:
         self, name: str, host: str, port: int, protection: Protection = UNPROTECTED
     ) -> None:
         """Take the address; raises ListenError. `name` says what is served, in log lines."""
-        where = f"{host or '*'}:{port}"
+        where = join_address(host or "*", port)
         self._name = name
         self._protection = protection
-        server_class = _server_class(name, host, protection)
+        server_class = _server_class(name, host, port, protection)
         try:
             self._server = make_server(host, port, self._answer, server_class, _Handler)
         except OSError as error:
@@ -55,10 +57,8 @@ class HttpEndpoint:
     @property
     def url(self) -> str:
         """Scheme, host and port."""
-        host = str(self._server.server_address[0])
         scheme = "http" if self._protection.context is None else "https"
-        shown = f"[{host}]" if ":" in host else host
-        return f"{scheme}://{shown}:{self.port}"
+        return f"{scheme}://{join_address(str(self._server.server_address[0]), self.port)}"
 
     def serve(self, application: WSGIApplication, threads: int = 1) -> None:
         """Begin to answer, so many requests at a time."""
@@ -135,7 +135,7 @@ class _RequestReader(io.RawIOBase):
         return count
 
 
-def _server_class(name: str, host: str, protection: Protection) -> type[WSGIServer]:
+def _server_class(name: str, host: str, port: int, protection: Protection) -> type[WSGIServer]:
     class Server(WSGIServer):
         def get_request(self) -> tuple[socket.socket, Any]:
             """Accept a connection; its handshake is part of its first read, with that limit."""
@@ -150,12 +150,10 @@ def _server_class(name: str, host: str, protection: Protection) -> type[WSGIServ
             else:
                 logger.error("%s could not be served", name, exc_info=error)
 
-        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-
         def server_bind(self) -> None:
-            """As the base class, which besides asks a name server who this machine is."""
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self.socket.bind(self.server_address)
+            """As listeners do; the base class asks a name server who this machine is."""
+            self.socket.close()
+            self.socket = listening_socket(host, port)
             self.server_address = self.socket.getsockname()
             self.server_name, self.server_port = host, self.server_address[1]
             self.setup_environ()

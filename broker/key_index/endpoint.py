@@ -23,6 +23,7 @@ from broker.http.endpoint import HttpEndpoint, say
 from broker.key_index.lookups import ATTEMPTS, GRACE_SECONDS
 from broker.key_index.request import BadRequestError, read_request
 from broker.key_index.topic_access import RefusedError
+from config.listeners.addresses import java_address
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ class LookupEndpoint:
         method, work = way
         if environ["REQUEST_METHOD"].replace("HEAD", "GET") != method:
             return say("405 Method Not Allowed", f"{method} only\n", start_response)
-        query, address = environ.get("QUERY_STRING", ""), environ.get("REMOTE_ADDR", "")
+        query = environ.get("QUERY_STRING", "")
+        address = java_address(environ.get("REMOTE_ADDR", ""))
         try:
             answer = self._done(work(query, address))()
         except (BadRequestError, RefusedError, ApiError) as error:

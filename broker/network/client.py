@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from config.listeners.addresses import counted_address, join_address, peer_address
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -17,7 +19,7 @@ class Client:
     """A client's address, listener and principal, and the quota that counts its connection."""
 
     __slots__ = (
-        *("_connections", "_idle_since_ms", "_leaving", "_limits"),
+        *("_connections", "_counted_host", "_idle_since_ms", "_leaving", "_limits"),
         *("address", "host", "is_active", "listener", "principal", "software"),
     )
 
@@ -30,7 +32,9 @@ class Client:
         self.listener = listener
         self.principal = ANONYMOUS
         self.host = "/"
+        """Its address as Java writes it, after a slash."""
         self.address = "unknown peer"
+        self._counted_host = ""
         self.software: tuple[str, str] | None = None
         """Name and version, if it has told them (KIP-511)."""
         self.is_active = True
@@ -50,13 +54,15 @@ class Client:
         `address` is (host, port, …), as the transport has it.
         """
         if isinstance(address, tuple):
-            self.host = f"/{address[0]}"
-            self.address = f"{address[0]}:{address[1]}"
+            host = peer_address(address)
+            self.host = f"/{host}"
+            self.address = join_address(host, address[1])
+            self._counted_host = counted_address(host)
         if self._limits is not None:
-            refusal = self._limits.admit(self.host[1:])
+            refusal = self._limits.admit(self._counted_host)
             if refusal is not None:
                 return refusal
-            pause_ms = self._limits.throttle_ms(self.host[1:])
+            pause_ms = self._limits.throttle_ms(self._counted_host)
             if pause_ms:
                 connection.end_in(pause_ms)
         self._connections[connection] = None
@@ -77,7 +83,7 @@ class Client:
         if connection in self._connections:
             del self._connections[connection]
             if self._limits is not None:
-                self._limits.release(self.host[1:])
+                self._limits.release(self._counted_host)
         leaving, self._leaving = self._leaving, ()
         for callback in leaving:
             callback()

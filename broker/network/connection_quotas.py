@@ -14,8 +14,10 @@ import socket
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from broker.runtime.addresses.host_names import system_host
 from config.errors import ConfigError
 from config.key import INT_MAX
+from config.listeners.addresses import counted_address
 from config.listeners.endpoints import read_address_limits
 
 if TYPE_CHECKING:
@@ -134,7 +136,9 @@ def _per_second(pace: ConnectionRateLimit | None) -> int | None:
 async def _addresses(host: str) -> list[str]:
     """On a thread: a name server that does not answer takes half a minute."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError as error:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            system_host(host), None, type=socket.SOCK_STREAM
+        )
+    except (OSError, UnicodeError) as error:  # the latter for a label of more than 63 letters
         raise ConfigError(f"max.connections.per.ip.overrides: {host}: {error}") from None
-    return [str(address[0]) for _, _, _, _, address in found]
+    return [counted_address(str(address[0])) for _, _, _, _, address in found]

@@ -6,6 +6,8 @@ import asyncio
 import dataclasses
 from typing import TYPE_CHECKING, Protocol
 
+from broker.runtime.addresses.host_names import system_host
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -62,7 +64,9 @@ class Plain:
 
     async def connect(self, protocol: asyncio.BufferedProtocol, address: Address) -> None:
         """Connect. Raises OSError."""
-        await asyncio.get_running_loop().create_connection(lambda: protocol, *address)
+        host, port = address
+        loop = asyncio.get_running_loop()
+        await loop.create_connection(lambda: protocol, system_host(host), port)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

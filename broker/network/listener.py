@@ -10,14 +10,16 @@ import os
 import socket
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.network.client import Client
 from broker.network.connection import Connection
 from broker.network.listener_security import UNPROTECTED
+from broker.runtime.addresses.listening_socket import listen_on
+from config.listeners.addresses import join_address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from broker.network.connection_quotas import ConnectionQuotas
     from broker.network.connection_services import ConnectionServices
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from broker.runtime.timers import Timers
     from config.broker import BrokerConfig
     from config.listeners.endpoints import Endpoint
+
+    ListenOn = Callable[[str, int], Awaitable[Mapping[str, Any]]]
 
 logger = logging.getLogger(__name__)
 
@@ -70,9 +74,14 @@ class Listeners:
     """Accepts connections and closes those that have been idle for too long."""
 
     def __init__(
-        self, clock: Clock, timers: Timers, limits: ConnectionQuotas | None = None
+        self,
+        clock: Clock,
+        timers: Timers,
+        limits: ConnectionQuotas | None = None,
+        listen_on: ListenOn = listen_on,
     ) -> None:
         """`limits` apply to new connections of all listeners."""
+        self._listen_on = listen_on
         self._clock = clock
         self._timers = timers
         self.limits = limits
@@ -92,8 +101,6 @@ class Listeners:
 
         It is served from `serve` on, or at once after that.
         """
-        loop = asyncio.get_running_loop()
-
         connections: dict[Connection, None] = {}
 
         def accept() -> asyncio.BaseProtocol:
@@ -106,13 +113,7 @@ class Listeners:
             return security.protocol(connection, peer)
 
         with _naming(endpoint):
-            server = await loop.create_server(
-                accept,
-                endpoint.host or None,
-                endpoint.port,
-                backlog=config.socket_listen_backlog_size,
-                start_serving=False,
-            )
+            server = await self._server(accept, endpoint, config)
             _size_buffers(server, config)
             door = Door(endpoint, server, connections)
             if self._services is not None:
@@ -127,16 +128,22 @@ class Listeners:
 
     async def try_out(self, endpoint: Endpoint, config: BrokerConfig) -> None:
         """Raises ListenError if the address cannot be bound now."""
-        loop = asyncio.get_running_loop()
         with _naming(endpoint):
-            server = await loop.create_server(
-                asyncio.Protocol,
-                endpoint.host or None,
-                endpoint.port,
-                backlog=config.socket_listen_backlog_size,
-                start_serving=False,
-            )
+            server = await self._server(asyncio.Protocol, endpoint, config)
         server.close()
+
+    async def _server(
+        self,
+        accept: Callable[[], asyncio.BaseProtocol],
+        endpoint: Endpoint,
+        config: BrokerConfig,
+    ) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(
+            accept,
+            backlog=config.socket_listen_backlog_size,
+            start_serving=False,
+            **await self._listen_on(endpoint.host, endpoint.port),
+        )
 
     def _pace(self, connection: Connection) -> None:
         """Delay a connection above `max.connection.creation.rate`."""
@@ -259,7 +266,7 @@ def _size_buffers(server: asyncio.Server, config: BrokerConfig) -> None:
 @contextlib.contextmanager
 def _naming(endpoint: Endpoint) -> Iterator[None]:
     """Name the listener in an error."""
-    where = f"{endpoint.host or '*'}:{endpoint.port}"
+    where = join_address(endpoint.host or "*", endpoint.port)
     try:
         yield
     except OSError as error:
@@ -274,8 +281,6 @@ def why_not_bound(error: OSError, host: str, where: str) -> str:
         return f"{where} is already in use"
     if isinstance(error, socket.gaierror):
         reason = f"no address is known for {host}"
-    elif str(error).startswith("could not bind on any address"):  # asyncio's, since Python 3.13
-        reason = os.strerror(errno.EADDRNOTAVAIL).lower()
     elif error.errno is None:
         reason = str(error)
     else:

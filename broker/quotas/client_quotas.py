@@ -15,7 +15,8 @@ from broker.quotas.meters import Meters
 from broker.quotas.quota_keys import ADDRESS_KEYS, CLIENT_KEYS, QuotaKey
 from broker.quotas.sampled_rate import SampledRate, client_span, controller_span
 from broker.quotas.token_bucket import TokenBucket
-from broker.runtime.host_names import address_of, is_address
+from broker.runtime.addresses.host_names import address_of, is_address
+from config.listeners.addresses import counted_address
 from controller.security.config_entities import ConfigEntity, Default, parse_entity
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class ClientQuotas:
         if isinstance(host, Default):
             self.connections.set(None, self._connection_rate(host))
         elif is_address(host):
-            self.connections.set(host, self._connection_rate(host))
+            self.connections.set(counted_address(host), self._connection_rate(host))
         elif host in self._addresses:
             self.connections.set(self._addresses[host], self._connection_rate(host))
             if self._connection_rate(host) is None:

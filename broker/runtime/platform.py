@@ -1,16 +1,18 @@
 """What a broker takes from the machine it runs on; the simulation has a machine of its own.
 
-The network is not here: it comes with the event loop.
+The network comes with the event loop; here is what it listens on.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from broker.runtime.addresses.host_names import look_up_advertised, system_host
+from broker.runtime.addresses.listening_socket import listen_on
 from broker.runtime.clock import Clock, SystemClock
-from broker.runtime.host_names import look_up_advertised
 from broker.runtime.open_files import Limit, raise_limit
 from broker.runtime.timers import Timers
 from controller.metadata_store.store import MetadataStore, StoreError
@@ -54,6 +56,9 @@ class Platform(Protocol):
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
         """Warn of each advertised host, by listener, that has no address here; returns at once."""
 
+    async def listen_on(self, host: str, port: int) -> Mapping[str, Any]:
+        """What the loop's `create_server` is given to listen at an address. Raises OSError."""
+
     async def connect(self, config: BrokerConfig, security: ZooKeeperSecurity) -> MetadataStore:
         """The metadata store at `zookeeper.connect`. Raises ConnectError."""
 
@@ -85,6 +90,10 @@ class LocalPlatform:
         """Ask whom the system asks, on a thread."""
         look_up_advertised(hosts)
 
+    async def listen_on(self, host: str, port: int) -> Mapping[str, Any]:
+        """A socket that is bound."""
+        return await listen_on(host, port)
+
     async def connect(self, config: BrokerConfig, security: ZooKeeperSecurity) -> MetadataStore:
         """Connect through kazoo, which is imported only now."""
         from controller.zookeeper.address import AddressError, parse_address  # noqa: PLC0415
@@ -92,8 +101,10 @@ class LocalPlatform:
 
         session_ms = config.zookeeper_session_timeout_ms
         try:
+            address = parse_address(config.zookeeper_connect or "")
+            servers = tuple((system_host(host), port) for host, port in address.servers)
             return await ZooKeeperStore.connect(
-                parse_address(config.zookeeper_connect or ""),
+                dataclasses.replace(address, servers=servers),
                 session_timeout_ms=session_ms,
                 connection_timeout_ms=config.zookeeper_connection_timeout_ms or session_ms,
                 limits=RequestLimits(
@@ -103,5 +114,8 @@ class LocalPlatform:
             )
         except AddressError as error:
             raise ConnectError(str(error)) from None
+        except OSError as error:
+            text = f"zookeeper.connect {config.zookeeper_connect!r}: {error}"
+            raise ConnectError(text) from None
         except StoreError as error:
             raise ConnectError(error.reason) from None

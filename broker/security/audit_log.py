@@ -15,7 +15,6 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from broker.security.acls.acl_authorizer import shown_host
 from broker.security.line_budget import LineBudget
 from controller.security.acl_znodes import in_pascal_case
 
@@ -81,7 +80,7 @@ class AuditLog:
             _in_one_line(asked.principal),
             "Allowed" if is_allowed else "Denied",
             operation.name,
-            shown_host(asked.host),
+            asked.host.removeprefix("/"),
             in_pascal_case(resource_type),
             pattern,
             asked.request,

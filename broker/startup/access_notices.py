@@ -5,10 +5,11 @@ It is a warning where anybody on the network can come in, and a remark where onl
 
 from __future__ import annotations
 
-import ipaddress
 import logging
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple
 
+from config.listeners.addresses import java_address
 from config.listeners.listener_config import for_listener
 
 if TYPE_CHECKING:
@@ -76,6 +77,6 @@ def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ip_address(java_address(host)).is_loopback
     except ValueError:  # a name, or nothing, which is every interface
         return False

@@ -40,8 +40,8 @@ class Addresses:
     listeners: Listeners
     limits: ConnectionQuotas
     """Of the connections on all listeners."""
-    bound: dict[str, tuple[Endpoint, ...]]
-    """As configured, by listener name: two of them if one is of IPv6."""
+    bound: dict[str, Endpoint]
+    """As configured, by listener name."""
     ports: dict[str, int]
     """Those taken, by listener name."""
     advertised: dict[str, Endpoint]
@@ -61,9 +61,7 @@ class Addresses:
     def shown(self) -> str:
         """For who reads the log."""
         taken = [
-            str(dataclasses.replace(one, port=self.ports[name]))
-            for name, endpoints in self.bound.items()
-            for one in endpoints
+            str(dataclasses.replace(one, port=self.ports[name])) for name, one in self.bound.items()
         ]
         told = [str(one) for one in self.advertised.values()]
         text = ", ".join(taken)
@@ -77,7 +75,8 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
         protections = open_protections(config, configured, machine, undo)
         limits = await machine.unless_stopped(configured_limits(config))
         limits.files = machine.open_files
-        listeners = Listeners(machine.clock, machine.timers, limits)
+        listen_on = machine.platform.listen_on
+        listeners = Listeners(machine.clock, machine.timers, limits, listen_on)
         undo.push("giving up the addresses", listeners.unbind)
         security = {one.name: await protections.open(config, one) for one in configured.bound}
         ports = {
@@ -97,12 +96,9 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
     return Addresses(listeners, limits, bound, ports, advertised, protections, metrics, lookups)
 
 
-def by_name(endpoints: Iterable[Endpoint]) -> dict[str, tuple[Endpoint, ...]]:
-    """The endpoints of each listener."""
-    found: dict[str, tuple[Endpoint, ...]] = {}
-    for one in endpoints:
-        found[one.name] = (*found.get(one.name, ()), one)
-    return found
+def by_name(endpoints: Iterable[Endpoint]) -> dict[str, Endpoint]:
+    """The endpoint of each listener."""
+    return {one.name: one for one in endpoints}
 
 
 def advertised_endpoints(

@@ -1,16 +1,19 @@
 """Where the broker listens, what it tells clients to connect to, and how many may connect.
 
 A listener is written `NAME://host:port`. Its name is a security protocol, or is given one by
-`listener.security.protocol.map`. No host means every interface; an IPv6 address stands in brackets.
+`listener.security.protocol.map`. No host means every interface; an IPv6 address stands in brackets,
+and may have a zone: `[fe80::1%eth0]`.
 """
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from config.errors import ConfigError, invalid
+from config.listeners.addresses import is_every_interface, join_address, split_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,10 +24,6 @@ SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 KEYS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 """Which only make sense together."""
-
-_LISTENER = re.compile(r"([^:/]+)://(?:\[([0-9a-fA-F:%._]+)\]|([0-9a-zA-Z\-%._]*)):([0-9]+)")
-_HIGHEST_PORT = 65_535
-_EVERY_INTERFACE = {"", "0.0.0.0", "::"}  # noqa: S104  # recognised, not bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +39,7 @@ class Endpoint:
     """0 lets the system choose when listening."""
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.name}://{host}:{self.port}"
+        return f"{self.name}://{join_address(self.host, self.port)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +84,10 @@ def read_address_limits(config: BrokerConfig) -> dict[str, int]:
     limits = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
         host, _, limit = (part.strip() for part in pair.rpartition(":"))
-        if not host or not limit.isdecimal():
-            raise invalid(key, text, f"{pair} is not an address and a limit, as address:limit")
-        limits[host.strip("[]")] = int(limit)
+        if not host or "[" in host or not limit.isdecimal():
+            why = f"{pair} is not an address and a limit, as address:limit, IPv6 without brackets"
+            raise invalid(key, text, why)
+        limits[host] = int(limit)
     return limits
 
 
@@ -116,7 +115,7 @@ def _endpoints(key: str, texts: Sequence[str], config: BrokerConfig) -> tuple[En
             why = "all of them are in controller.listener.names, and this is no Raft controller"
         raise invalid(key, shown, why)
     names = [endpoint.name for endpoint in endpoints]
-    if len(set(names)) != len(names) and not _is_dual_stack(endpoints):
+    if len(set(names)) != len(names):
         raise invalid(key, shown, "each listener must have a different name")
     return endpoints
 
@@ -126,47 +125,49 @@ def _name(text: str) -> str:
 
 
 def _endpoint(key: str, text: str, protocols: dict[str, str]) -> Endpoint:
-    match = _LISTENER.fullmatch(text.strip())
-    if match is None:
-        raise invalid(key, text, "a listener is written NAME://host:port, IPv6 in brackets")
-    name, address, host, port = match.groups()
+    name, separator, address = text.strip().partition("://")
+    if not separator:
+        raise invalid(key, text, "a listener is written NAME://host:port")
+    try:
+        host, port = split_address(address)
+    except ValueError as error:
+        raise invalid(key, text, str(error)) from None
     name = name.upper()
-    if int(port) > _HIGHEST_PORT:
-        raise invalid(key, text, f"a port is at most {_HIGHEST_PORT}")
     if name not in protocols:
         why = f"no security protocol is given for {name} in listener.security.protocol.map"
         raise invalid(key, text, why)
-    return Endpoint(name, protocols[name], address or host, int(port))
-
-
-def _is_dual_stack(endpoints: tuple[Endpoint, ...]) -> bool:
-    """Whether every repeated name is one IPv4 and one IPv6 address of the same port."""
-    return all(
-        len(same) == 1 or (len(same) == 2 and len({":" in e.host for e in same}) == 2)  # noqa: PLR2004
-        for same in (
-            [other for other in endpoints if other.name == endpoint.name] for endpoint in endpoints
-        )
-    )
+    return Endpoint(name, protocols[name], host, port)
 
 
 def _refuse_shared_ports(bound: tuple[Endpoint, ...]) -> None:
-    shown = ",".join(map(str, bound))
-    for position, endpoint in enumerate(bound):
-        for other in bound[:position]:
-            same_family = (":" in endpoint.host) == (":" in other.host)
-            if endpoint.port and endpoint.port == other.port and same_family:
-                raise invalid("listeners", shown, "each listener must have a different port")
+    counts = Counter(endpoint.port for endpoint in bound if endpoint.port)
+    for port, count in counts.items():
+        versions = {_ip_version(endpoint.host) for endpoint in bound if endpoint.port == port}
+        if count > 1 and (count, versions) != (2, {4, 6}):
+            why = (
+                "each listener must have a different port unless one of two has an IPv4 address "
+                f"and the other an IPv6 address: {count} have port {port}"
+            )
+            raise invalid("listeners", ",".join(map(str, bound)), why)
+
+
+def _ip_version(host: str) -> int | None:
+    """None of a name, or of every interface."""
+    try:
+        return ip_address(host).version
+    except ValueError:
+        return None
 
 
 def _advertised_by_default(endpoint: Endpoint) -> Endpoint:
-    host = "" if endpoint.host in _EVERY_INTERFACE else endpoint.host
+    host = "" if is_every_interface(endpoint.host) else endpoint.host
     return Endpoint(endpoint.name, endpoint.protocol, host, endpoint.port)
 
 
 def _refuse_unreachable(advertised: tuple[Endpoint, ...], bound: tuple[Endpoint, ...]) -> None:
     names = {endpoint.name for endpoint in bound}
     for endpoint in advertised:
-        if endpoint.host in {"0.0.0.0", "::"}:  # noqa: S104  # recognised, not bound
+        if endpoint.host == "0.0.0.0":  # noqa: S104  # which Apache Kafka refuses, but not [::]
             why = "clients cannot connect to an address that means every interface"
             raise invalid("advertised.listeners", endpoint, why)
         if endpoint.name not in names:

@@ -20,6 +20,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from config.errors import ConfigError, invalid
+from config.listeners.addresses import HIGHEST_PORT
 from config.listeners.endpoints import bound_endpoints
 from config.machine.cpus import share_of_cpus
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
 
 _OWN = re.compile(r"broker\.process\.(0|[1-9][0-9]*)\.(.+)")
-_HIGHEST_PORT = 65_535
 _STATE = "broker.processes.directory"
 
 
@@ -149,6 +149,6 @@ def _moved(key: str, listener: str, by: int) -> str:
 
 def _moved_port(key: str, value: str, port: int, by: int) -> str:
     """A port some further on; `value` is what the file says."""
-    if port + by > _HIGHEST_PORT:
+    if port + by > HIGHEST_PORT:
         raise invalid(key, value, f"process {by} would have port {port + by}")
     return str(port + by)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv6Address
+
+from config.listeners.addresses import join_address, split_address
 
 DEFAULT_PORT = 2181
-HIGHEST_PORT = 65_535
 
 
 class AddressError(ValueError):
@@ -21,7 +23,7 @@ class ZooKeeperAddress:
     """Path put in front of every other, without a slash at its end; empty for the whole tree."""
 
     def __str__(self) -> str:
-        return ",".join(f"{host}:{port}" for host, port in self.servers) + self.root
+        return ",".join(join_address(host, port) for host, port in self.servers) + self.root
 
     def full(self, path: str) -> str:
         """The path as ZooKeeper has it."""
@@ -38,7 +40,7 @@ class ZooKeeperAddress:
 
 
 def parse_address(text: str) -> ZooKeeperAddress:
-    """Read `host:port,host:port/path`; the port may be left out. Raises AddressError."""
+    """Read `host:port,[::1]:port/path`; ports may be left out. Raises AddressError."""
     hosts, slash, path = text.strip().partition("/")
     root = f"/{path}".rstrip("/") if slash else ""
     if "//" in root:
@@ -50,9 +52,13 @@ def parse_address(text: str) -> ZooKeeperAddress:
 
 
 def _server(text: str, part: str) -> tuple[str, int]:
-    host, colon, port = part.rpartition(":")
-    if not colon or part.endswith("]"):
-        host, port = part, str(DEFAULT_PORT)
-    if not host or not port.isdecimal() or not 0 < int(port) <= HIGHEST_PORT:
-        raise AddressError(f"zookeeper.connect {text!r}: {part!r} is not host:port")
-    return host.strip("[]"), int(port)
+    has_port = ":" in part and not part.endswith("]")
+    try:
+        host, port = split_address(part if has_port else f"{part}:{DEFAULT_PORT}")
+        if ":" in host:
+            IPv6Address(host)
+    except ValueError as error:
+        raise AddressError(f"zookeeper.connect {text!r}: {error}") from None
+    if not host or not port:
+        raise AddressError(f"zookeeper.connect {text!r}: {part!r} has no host, or port 0")
+    return host, port

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kazoo.exceptions import ConnectionLoss
 from kazoo.protocol.states import KazooState
 
+from config.listeners.addresses import join_address
 from controller.zookeeper.kazoo_client import GatedClient, NotConnectedError
 from controller.zookeeper.security import UNPROTECTED
 
@@ -89,7 +90,7 @@ class ZooKeeperSession:
         self._max_in_flight = max_in_flight
         self._loop = asyncio.get_running_loop()
         self._client = GatedClient(
-            hosts=",".join(f"{_bracketed(host)}:{port}" for host, port in address.servers),
+            hosts=",".join(join_address(host, port) for host, port in address.servers),
             timeout=session_timeout_ms / 1000,
             security=security,
         )
@@ -257,10 +258,6 @@ class ZooKeeperSession:
 def was_lost(error: BaseException) -> bool:
     """Whether the connection broke during the request."""
     return isinstance(error, ConnectionLoss)
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def _ignore(_: bool) -> None:

@@ -34,11 +34,13 @@ class Sockets(SequentialThreadingHandler):  # type: ignore[misc]
         hostname: str | None = None,
         **_: object,
     ) -> Any:  # noqa: ANN401
-        """Connect, and shake hands; `address` is the IP address of `hostname`.
+        """Connect, and shake hands; `address` is the IP address of `hostname`, without its zone.
 
         What else kazoo says is about a TLS context of its own.
         """
         seconds = min(timeout, self._attempt_seconds)
+        if hostname is not None and "%" in hostname:
+            address = hostname, address[1]
         connection = super().create_connection(address, timeout=seconds)
         if self._tls is None:
             return connection

@@ -130,6 +130,10 @@ class SimulatedPlatform:
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
         """All are known: they are those of the network."""
 
+    async def listen_on(self, host: str, port: int) -> Mapping[str, Any]:
+        """The address, at which the simulated network listens."""
+        return {"host": host, "port": port}
+
     async def connect(self, config: BrokerConfig, security: ZooKeeperSecurity) -> MetadataStore:
         return self._cluster.zookeeper.connect()
 

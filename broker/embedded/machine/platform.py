@@ -5,9 +5,10 @@ from __future__ import annotations
 import resource
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.embedded.machine.log_lines import OWNER
+from broker.runtime.addresses.listening_socket import listen_on
 from broker.runtime.open_files import WITHOUT_LIMIT, Limit
 from broker.runtime.platform import LocalPlatform
 
@@ -63,6 +64,10 @@ class EmbeddedPlatform:
 
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:
         """All are addresses."""
+
+    async def listen_on(self, host: str, port: int) -> Mapping[str, Any]:
+        """A socket that is bound."""
+        return await listen_on(host, port)
 
     async def connect(self, config: BrokerConfig, security: ZooKeeperSecurity) -> MetadataStore:
         """The metadata store of the cluster, or ZooKeeper's. Raises ConnectError."""

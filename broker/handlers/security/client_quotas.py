@@ -17,7 +17,7 @@ from broker.requests.authorization import require_on_cluster
 from broker.requests.background_answer import answer_later
 from broker.requests.encoded_response import encoded_in_slices
 from broker.requests.store_errors import of_store_error
-from broker.runtime.host_names import address_of
+from broker.runtime.addresses.host_names import address_of
 from controller.metadata_store.store import StoreError
 from controller.security.config_entities import DEFAULT, ConfigEntity, Default, Name
 from controller.znodes import MalformedZnodeError

@@ -14,9 +14,7 @@ A decision is kept until any list changes, so that a produce request pays for on
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
 from broker.security.acls.acl_index import AclIndex
@@ -130,7 +128,7 @@ class AclAuthorizer:
     ) -> bool:
         if principal in self._settings.super_users:
             return True
-        hosts = (shown_host(host), WILDCARD)
+        hosts = (host.removeprefix("/"), WILDCARD)
         is_covered = is_allowed = False
         for entries in self.index.covering(resource_type, name):
             is_covered = True
@@ -155,7 +153,7 @@ class AclAuthorizer:
         ):
             return True
         allowed, denied = Patterns(), Patterns()
-        hosts = (shown_host(host), WILDCARD)
+        hosts = (host.removeprefix("/"), WILDCARD)
         for who in {principal, WILDCARD_PRINCIPAL}:
             for pattern, entries in self.index.naming(resource_type, who).items():
                 for entry in entries:
@@ -164,23 +162,3 @@ class AclAuthorizer:
                         (allowed if is_allow else denied).add(pattern)
         is_open = settings.allows_without_acls and not settings.is_standard
         return is_any_allowed(allowed, denied, is_open=is_open)
-
-
-def shown_host(host: str) -> str:
-    """An address as entries have it: Java's text of it, which shortens no IPv6 address.
-
-    >>> shown_host("/127.0.0.1"), shown_host("/::1"), shown_host("/::ffff:10.0.0.1")
-    ('127.0.0.1', '0:0:0:0:0:0:0:1', '10.0.0.1')
-    """
-    text = host.removeprefix("/")
-    try:
-        address = ip_address(text)
-    except ValueError:  # a host of a test, or a transport that has none
-        return text
-    if not isinstance(address, IPv6Address):
-        return text
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    groups = struct.unpack("!8H", address.packed)
-    scope = f"%{address.scope_id}" if address.scope_id else ""
-    return ":".join(f"{group:x}" for group in groups) + scope

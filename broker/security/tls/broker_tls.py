@@ -12,11 +12,13 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from broker.runtime.addresses.host_names import system_host
 from broker.security.tls.handshakes import Handshakes
 from broker.security.tls.listener_context import ListenerName, load, look_at, tls_keys
 from broker.security.tls.listener_tls import ListenerTls
 from broker.security.tls.transport import TlsTransport
 from config.errors import ConfigError
+from config.listeners.addresses import counted_address
 from config.listeners.endpoints import read_listeners
 from config.listeners.listener_config import for_listener
 
@@ -93,10 +95,10 @@ class BrokerTls:
         host, port = address
 
         def wrap(incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
-            return context.wrap_bio(incoming, outgoing, server_hostname=host)
+            return context.wrap_bio(incoming, outgoing, server_hostname=counted_address(host))
 
         transport = TlsTransport(protocol, wrap, self.handshakes, link)
-        await self._loop.create_connection(lambda: transport, host, port)
+        await self._loop.create_connection(lambda: transport, system_host(host), port)
         try:
             await link.outcome
         except BaseException:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
     from config.listeners.endpoints import Endpoint, Listeners
 
-    Bound = Mapping[str, tuple[Endpoint, ...]]
+    Bound = Mapping[str, Endpoint]
 
 FAREWELL_MS = 1000
 """How long the connections of a removed listener stay, so that who had it removed by one of them
@@ -46,12 +46,12 @@ class Difference(NamedTuple):
 def difference(now: Bound, wanted: Bound) -> Difference:
     """What is to be done. Raises ConfigError if an open listener had another protocol."""
     for name in now.keys() & wanted.keys():
-        if now[name][0].protocol != wanted[name][0].protocol:
+        if now[name].protocol != wanted[name].protocol:
             why = f"Security protocol cannot be updated for existing listener {name}"
             raise ConfigError(f"{why}: remove it first, or choose another name", *KEYS)
     return Difference(
         tuple(name for name in now if name not in wanted),
-        tuple(name for name in now if name in wanted and set(now[name]) != set(wanted[name])),
+        tuple(name for name in now if name in wanted and now[name] != wanted[name]),
         tuple(name for name in wanted if name not in now),
     )
 
@@ -76,12 +76,11 @@ class ListenerChanges:
         wanted = by_name(read_listeners(config).bound)
         gone, moved, new = difference(addresses.bound, wanted)
         for name in new:
-            await protections.check(config, wanted[name][0])
+            await protections.check(config, wanted[name])
         released = {addresses.ports[name] for name in (*gone, *moved)}
         for name in (*moved, *new):
-            for endpoint in wanted[name]:
-                if endpoint.port not in released:
-                    await self._try_out(endpoint, config)
+            if wanted[name].port not in released:
+                await self._try_out(wanted[name], config)
 
     async def change(self, config: BrokerConfig) -> None:
         """Have the listeners of `config`, which was checked; what is in the way is told."""
@@ -109,8 +108,8 @@ class ListenerChanges:
         if await self._advertise(configured) or gone or moved or new:
             logger.info("listeners are now %s", addresses.shown)
             if addresses.listeners.are_served:  # else the end of the start tells it
-                opened = (one for name in (*moved, *new) for one in addresses.bound.get(name, ()))
-                tell_access(config, opened)
+                opened = [name for name in (*moved, *new) if name in addresses.bound]
+                tell_access(config, [addresses.bound[name] for name in opened])
 
     def _shut(self, name: str, *, is_gone: bool) -> None:
         addresses = self._addresses
@@ -125,19 +124,16 @@ class ListenerChanges:
         count = await self._addresses.listeners.dismiss(doors)
         logger.info("listener %s removed: %d connections closed", name, count)
 
-    async def _open(self, endpoints: tuple[Endpoint, ...], config: BrokerConfig) -> bool:
+    async def _open(self, endpoint: Endpoint, config: BrokerConfig) -> bool:
         """Whether that was possible; an address may have been taken by others since the check."""
-        addresses, name = self._addresses, endpoints[0].name
+        addresses, name = self._addresses, endpoint.name
         try:
-            security = await addresses.protections.open(config, endpoints[0])
-            ports = [
-                await addresses.listeners.bind(endpoint, config, security) for endpoint in endpoints
-            ]
+            security = await addresses.protections.open(config, endpoint)
+            addresses.ports[name] = await addresses.listeners.bind(endpoint, config, security)
         except (ConfigError, ListenError) as error:
-            addresses.listeners.shut(name)
-            logger.error("%s not opened: %s", endpoints[0], error)  # noqa: TRY400
+            logger.error("%s not opened: %s", endpoint, error)  # noqa: TRY400
             return False
-        addresses.bound[name], addresses.ports[name] = endpoints, ports[-1]
+        addresses.bound[name] = endpoint
         return True
 
     async def _advertise(self, configured: Listeners) -> bool:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.health.__main__ import main
+from broker.runtime.addresses.listening_socket import listening_socket
+from tests.support.brokers.ipv6 import LOOPBACK_ZONE, needs_ipv6
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +23,9 @@ ANSWER = struct.pack(">iih", 10, 42, 0) + bytes(4)
 class Peer:
     """Takes one connection, reads a request, and says something."""
 
-    def __init__(self, answer: bytes) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, answer: bytes, host: str = "127.0.0.1") -> None:
+        self._listener = listening_socket(host, 0)
+        self._listener.listen()
         self.port = self._listener.getsockname()[1]
         self.heard = b""
         self._answer = answer
@@ -54,6 +57,23 @@ def test_a_broker_that_answers_is_well(tmp_path: Path) -> None:
     assert main(["--config", _file(tmp_path, f"PLAINTEXT://127.0.0.1:{peer.port}")]) == 0
     peer.thread.join()
     assert struct.unpack(">ihhih", peer.heard) == (10, 18, 0, 42, -1)
+
+
+@pytest.mark.parametrize(
+    "host", ["", "0.0.0.0", "[::]", "[::ffff:127.0.0.1]", "localhost", "127.1"]
+)
+def test_broker_is_asked_at_its_address_however_it_is_written(host: str, tmp_path: Path) -> None:
+    peer = Peer(ANSWER)
+    assert main(["--config", _file(tmp_path, f"PLAINTEXT://{host}:{peer.port}")]) == 0
+    peer.thread.join()
+
+
+@needs_ipv6
+@pytest.mark.parametrize("host", ["::1", f"::1%{LOOPBACK_ZONE}"])
+def test_broker_is_asked_at_an_ipv6_address(host: str, tmp_path: Path) -> None:
+    peer = Peer(ANSWER, host)
+    assert main(["--config", _file(tmp_path, f"PLAINTEXT://[{host}]:{peer.port}")]) == 0
+    peer.thread.join()
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400", struct.pack(">ii", 4, 43)])

@@ -14,6 +14,7 @@ import pytest
 
 from broker.http import endpoint
 from broker.http.endpoint import HttpEndpoint, say
+from tests.support.brokers.ipv6 import LOOPBACK_ZONE, needs_ipv6
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,6 +38,29 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpEndpoint]:
     served.serve(greet)
     yield served
     served.close()
+
+
+@needs_ipv6
+@pytest.mark.parametrize("host", ["::1", f"::1%{LOOPBACK_ZONE}", "::", "", "0.0.0.0"])
+def test_endpoint_at_an_ipv6_address_is_reached_there(host: str) -> None:
+    served = HttpEndpoint("test", host, 0)
+    served.serve(greet)
+    try:
+        with urllib.request.urlopen(f"http://[::1]:{served.port}") as answer:
+            assert answer.read() == b"hello"
+    finally:
+        served.close()
+
+
+@pytest.mark.parametrize("host", ["::ffff:127.0.0.1", "", "127.1"])
+def test_endpoint_at_an_ipv4_address_is_reached_however_it_is_written(host: str) -> None:
+    served = HttpEndpoint("test", host, 0)
+    served.serve(greet)
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{served.port}") as answer:
+            assert answer.read() == b"hello"
+    finally:
+        served.close()
 
 
 @pytest.mark.parametrize("begin", [b"", b"GET / HTTP/1.1\r\n"])

@@ -165,11 +165,20 @@ def test_addresses_are_counted_apart() -> None:
 
 
 def test_overrides_are_addresses_and_limits() -> None:
-    config = configured(max_connections_per_ip_overrides="[::1]:5, ::2:6,host:7,")
-    assert read_address_limits(config) == {"::1": 5, "::2": 6, "host": 7}
+    config = configured(max_connections_per_ip_overrides="::1:5, ::2%lo:6,host:7,")
+    assert read_address_limits(config) == {"::1": 5, "::2%lo": 6, "host": 7}
 
 
-@pytest.mark.parametrize("text", ["host", "host:", ":5", "host:-1", "a:1,b"])
+@pytest.mark.parametrize("writing", ["::1", "0:0::1", "0:0:0:0:0:0:0:1"])
+def test_override_holds_for_every_writing_of_its_address(writing: str) -> None:
+    config = configured(max_connections_per_ip_overrides=f"{writing}:0, ::ffff:127.0.0.2:0")
+
+    limits = asyncio.run(configured_limits(config)).limits[2]
+
+    assert limits == {"0:0:0:0:0:0:0:1": 0, "127.0.0.2": 0}
+
+
+@pytest.mark.parametrize("text", ["host", "host:", ":5", "host:-1", "a:1,b", "[::1]:5"])
 def test_an_override_without_address_or_limit_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is not an address and a limit"):
         read_address_limits(configured(max_connections_per_ip_overrides=text))

@@ -15,6 +15,7 @@ from config.broker import BrokerConfig
 from config.listeners.endpoints import Endpoint, read_listeners
 from tests.broker.connections import ScriptedDispatcher, services_for
 from tests.broker.replica_fetchers.harness import ManualClock
+from tests.support.brokers.ipv6 import needs_ipv6
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -123,6 +124,30 @@ def test_one_listener_is_shut_and_its_clients_are_dismissed() -> None:
         assert listeners.open_connections() == {"PLAINTEXT": 1, "OTHER": 1}
         for client in (staying, late, *leaving):
             client.close()
+        await listeners.close()
+
+    listening(scenario)
+
+
+@needs_ipv6
+@pytest.mark.parametrize("host", ["", "::", "0.0.0.0"])
+def test_every_interface_has_one_port_for_ipv4_and_ipv6(host: str) -> None:
+    async def scenario(listeners: Listeners, _: int) -> None:
+        port = await listeners.bind(Endpoint("EVERY", "PLAINTEXT", host, 0), BrokerConfig())
+        for client in (HERE, "::1"):
+            socket.create_connection((client, port)).close()
+        await listeners.close()
+
+    listening(scenario)
+
+
+@needs_ipv6
+@pytest.mark.parametrize("host", ["::1%nosuch0", "fe80::1%nosuch0"])
+def test_listener_with_an_unknown_zone_is_refused_by_name(host: str) -> None:
+    async def scenario(listeners: Listeners, _: int) -> None:
+        why = r"listener L: cannot listen on \[.*%nosuch0\]:9092: there is no interface nosuch0"
+        with pytest.raises(ListenError, match=why):
+            await listeners.bind(Endpoint("L", "PLAINTEXT", host, 9092), BrokerConfig())
         await listeners.close()
 
     listening(scenario)

@@ -119,6 +119,25 @@ def test_connections_of_addresses_are_limited(quotas: ClientQuotas) -> None:
     assert not limits_connections(quotas)
 
 
+@pytest.mark.parametrize(
+    ("written", "counted"),
+    [
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("0:0::1%1", "0:0:0:0:0:0:0:1"),
+        ("::FFFF:10.0.0.1", "10.0.0.1"),
+    ],
+)
+def test_limit_of_an_address_holds_for_all_its_writings(
+    quotas: ClientQuotas, written: str, counted: str
+) -> None:
+    change(quotas, "ips", written, connection_creation_rate="1")
+
+    rests = [quotas.connections.throttle_ms(counted, now_ms=1) for _ in range(30)]
+
+    assert rests[0] == 0
+    assert rests[-1] > 0, "it was found under the address that a connection has"
+
+
 def test_host_is_looked_up_in_the_background(quotas: ClientQuotas, background: Background) -> None:
     async def scenario() -> None:
         await quotas.changed("ips", "localhost", {"connection_creation_rate": "1"})

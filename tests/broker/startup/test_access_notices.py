@@ -32,6 +32,9 @@ def told(protocol: str, host: str, **keys: Any) -> list[Notice]:
         ("127.0.0.1", False),
         ("127.9.9.9", False),
         ("::1", False),
+        ("::1%lo", False),
+        ("::ffff:127.0.0.1", False),
+        ("::ffff:10.0.0.1", True),
     ],
 )
 def test_it_is_a_warning_where_others_than_this_machine_come_in(

@@ -12,7 +12,7 @@ import pytest
 
 from broker.__main__ import main
 from broker.app import Broker
-from broker.runtime.host_names import THREAD_NAME
+from broker.runtime.addresses.host_names import THREAD_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path

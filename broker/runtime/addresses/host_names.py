@@ -1,13 +1,15 @@
-"""Names of hosts, looked up on a thread: a name server may take half a minute."""
+"""Hosts as the system knows them, looked up on threads: a name server may take half a minute."""
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import socket
 import threading
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
+
+from config.listeners.addresses import counted_address, java_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +31,7 @@ def look_up_advertised(hosts: Mapping[str, str]) -> None:
 def _look_up(hosts: Mapping[str, str]) -> None:
     for listener, host in hosts.items():
         try:
-            socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            socket.getaddrinfo(system_host(host), None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:  # the latter for a label of more than 63 letters
             logger.warning(
                 "listener %s: the advertised host %s does not resolve here (%s); "
@@ -40,22 +42,36 @@ def _look_up(hosts: Mapping[str, str]) -> None:
             )
 
 
+def system_host(host: str) -> str:
+    """Write a host so that `getaddrinfo` takes it for what Java takes it for.
+
+    Zones become numbers, as glibc knows their names only in link-local addresses; IPv4-mapped
+    addresses become those of IPv4; brackets go. Raises OSError for an interface that is not there.
+    """
+    is_bracketed = host.startswith("[") and host.endswith("]") and ":" in host
+    address, percent, zone = java_address(host[1:-1] if is_bracketed else host).partition("%")
+    if ":" in address and zone and not zone.isdecimal():
+        try:
+            zone = str(socket.if_nametoindex(zone))
+        except OSError:
+            raise OSError(f"there is no interface {zone}") from None
+    return f"{address}{percent}{zone}"
+
+
 def is_address(host: str) -> bool:
     """Whether it is an address, and no name."""
     try:
-        ipaddress.ip_address(host)
+        ip_address(host)
     except ValueError:
         return False
     return True
 
 
 async def address_of(host: str) -> str | None:
-    """The first address of a host, looked up on a thread; None if none is known."""
-    if is_address(host):
-        return host
+    """The first address of a host, as limits count it; None if none is known."""
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):  # the latter for a label of more than 63 letters
+        found = await loop.getaddrinfo(system_host(host), None, type=socket.SOCK_STREAM)
+    except (OSError, ValueError):  # the latter for a zero byte, or a label of more than 63 letters
         return None
-    return str(found[0][4][0])
+    return counted_address(str(found[0][4][0]))
