@@ -68,18 +68,18 @@ def test_answers_to_a_peer_that_reads_none_are_bounded() -> None:
         dispatcher = ScriptedDispatcher(lambda _: [answer])
         async with connected(dispatcher) as wire:
             wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            wire.send(*[b"."] * 5_000)
+            wire.send(*[b"."] * 1_000)
             for _ in range(200):
                 await asyncio.sleep(0)  # noqa: TID251
             handled = len(dispatcher.frames)
             (connection,) = wire.connections
             held = connection._transport.get_write_buffer_size()
             assert held < FLUSH_BYTES + len(answer)
-            assert handled < 1_000, "the rest is in the socket's buffers, and they are bounded"
+            assert handled < 100, "the rest is in the socket's buffers, and they are bounded"
             wire.writer.transport.resume_reading()  # type: ignore[attr-defined]
-            for _ in range(5_000):
+            for _ in range(1_000):
                 await wire.reader.readexactly(len(answer))
-            assert len(dispatcher.frames) == 5_000
+            assert len(dispatcher.frames) == 1_000
 
     asyncio.run(scenario())
 
