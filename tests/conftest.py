@@ -50,6 +50,8 @@ PACKAGES = (
         "storage",
     ),
 )
+pytest_plugins = ["tests.support.left_behind", "tests.support.seeds"]
+
 NO_UNIT_TEST = ("java", "process", "slow", "spark")
 """Markers of tests that are none, though they lie beside unit tests."""
 
