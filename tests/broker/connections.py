@@ -121,6 +121,13 @@ async def turns(count: int = 20) -> None:
         await asyncio.sleep(0)  # noqa: TID251
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the event loop turn until it holds; the other end of a socket is on the same loop."""
+    async with asyncio.timeout(60):
+        while not condition():
+            await turns(1)
+
+
 class SegmentFile:
     """An open file, as storage has them."""
 

@@ -132,7 +132,14 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
     for number, (body, second, _) in enumerate(BODIES.values()):
         file = place / f"test_{number}.py"
         file.write_text(TWO_TESTS.format(body=body, second=second))
-    flags = ("-p", "tests.support.left_behind", "-p", "no:randomly", "-p", "no:cacheprovider")
+    flags = (
+        "-p",
+        "tests.support.plugins.left_behind",
+        "-p",
+        "no:randomly",
+        "-p",
+        "no:cacheprovider",
+    )
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-v", *flags],
         cwd=place,

@@ -18,10 +18,11 @@ from tests.broker.connections import (
     connected,
     services_for,
     turns,
+    until,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from broker.network.connection import Connection
@@ -52,12 +53,6 @@ async def unread(
         await until(lambda: bool(wire.connections))
         (connection,) = wire.connections
         yield wire, connection
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await turns(1)
 
 
 async def full(connection: Connection) -> None:
