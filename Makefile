@@ -15,7 +15,7 @@ PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run node secure cluster compile unit test test-compiled test-all coverage sim hostile check pipeline bench bench-pipeline wheel reference docs lock clean
+.PHONY: help run node secure cluster compile unit test test-compiled test-slow surroundings test-all coverage sim hostile check pipeline bench bench-pipeline wheel reference docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 23
@@ -44,7 +44,7 @@ unit: ## Run the unit tests, which start no process: in about two minutes
 	@scripts/setup test
 	@$(PY) -m pytest -n $(WORKERS) -m unit $(UNIT) $(ARGS)
 
-test: ## Run what CI runs: all but the slow tests (ARGS="tests/storage -k recovery" for some)
+test: ## Run all but the slow tests (ARGS="tests/storage -k recovery" for some)
 	@scripts/setup test
 	@$(PY) -m pytest -n $(WORKERS) -m 'not slow' $(ARGS)
 
@@ -52,7 +52,15 @@ test-compiled: ## Run, on the compiled build, the tests of what it is made of, a
 	@scripts/setup test
 	@BROKER_COMPILED=yes $(PY) -m pytest -n $(WORKERS) -m 'not slow' $(COMPILED) $(ARGS)
 
-test-all: ## Run every test, also those that kill clusters and jobs for minutes: over an hour
+test-slow: ## Run the slow tests that CI runs, with one seed each: kills, moves, Spark jobs
+	@scripts/setup test
+	@$(PY) -m pytest -n $(WORKERS) -m 'slow and not manual' --one-seed $(ARGS)
+
+surroundings: ## Run `make test` as on other machines, with a table (ARGS="umask busy")
+	@scripts/setup test
+	@$(PY) scripts/surroundings.py $(ARGS)
+
+test-all: ## Run every test, with all seeds and what CI leaves out: over an hour
 	@scripts/setup test
 	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
 

@@ -29,7 +29,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.support import downloads, timed_out
+from tests.support import downloads
 from tests.support.jars import JarsUnavailableError
 from tests.support.loop_watch import LoopWatch
 
@@ -50,6 +50,13 @@ PACKAGES = (
         "storage",
     ),
 )
+pytest_plugins = [
+    "tests.support.plugins.left_behind",
+    "tests.support.plugins.left_out",
+    "tests.support.plugins.timed_out",
+    "tests.support.seeds",
+]
+
 NO_UNIT_TEST = ("java", "process", "slow", "spark")
 """Markers of tests that are none, though they lie beside unit tests."""
 
@@ -62,11 +69,6 @@ settings.load_profile("shared-machine")
 WATCH = LoopWatch()
 OTHERS_LOOPS = ("bench", "interop")
 """Markers of tests whose event loops are not a broker's."""
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Have a test that times out hurt no other."""
-    config.pluginmanager.register(timed_out)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-STEPS = ("compile", "wheel", "docs", "check", "test", "test-compiled")
+STEPS = ("compile", "wheel", "docs", "check", "test", "test-compiled", "test-slow")
 GROUPS = {"broker": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
 
 
@@ -74,6 +74,8 @@ def test_make_alone_lists_every_target_with_a_line() -> None:
         "run",
         "unit",
         "test",
+        "test-slow",
+        "surroundings",
         "test-all",
         "check",
         "pipeline",

@@ -76,7 +76,7 @@ def test_second(built_upon, other):
 IN_A_CALLBACK = """
 import asyncio
 import pytest
-from tests.support import timed_out
+from tests.support.plugins import timed_out
 
 timed_out.AGAIN_SECONDS = 1
 
@@ -117,7 +117,15 @@ def _outcomes(place: Path, program: str) -> dict[str, str]:
     """Run the tests of a program in their order; return what came of each."""
     (place / "pytest.ini").write_text("[pytest]\n")
     (place / "test_it.py").write_text(program)
-    flags = ("-v", "-p", "tests.support.timed_out", "-p", "no:randomly", "-p", "no:cacheprovider")
+    flags = (
+        "-v",
+        "-p",
+        "tests.support.plugins.timed_out",
+        "-p",
+        "no:randomly",
+        "-p",
+        "no:cacheprovider",
+    )
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *flags, "test_it.py"],
         cwd=place,

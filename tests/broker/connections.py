@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import socket
 from typing import TYPE_CHECKING, Any
 
 from broker.network.client import Client
@@ -25,6 +26,8 @@ MAX_REQUEST_BYTES = 1_000_000
 PLENTY_BYTES = 2**40
 KEPT_BYTES = 1536 * 1024
 """The default of `connection.buffer.max.bytes`."""
+SOCKET_BYTES = 1 << 16
+"""What each socket's buffers hold, whatever the machine is set to: little beside long answers."""
 
 
 class ScriptedDispatcher:
@@ -83,14 +86,18 @@ async def connected(
     connections: dict[Connection, None] = {}
     loop = asyncio.get_running_loop()
     given = services or services_for(dispatcher)
+    listening, client = small_socket(), small_socket()
+    listening.bind(("127.0.0.1", 0))
     server = await loop.create_server(
-        lambda: Connection(given, Client("PLAINTEXT", connections)), "127.0.0.1", 0
+        lambda: Connection(given, Client("PLAINTEXT", connections)), sock=listening
     )
-    port = server.sockets[0].getsockname()[1]
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    client.connect(listening.getsockname())
+    reader, writer = await asyncio.open_connection(sock=client)
     try:
         yield Wire(reader, writer, connections)
     finally:
+        if writer.transport.get_write_buffer_size():  # for a connection that reads no more
+            writer.transport.abort()
         writer.close()
         with contextlib.suppress(ConnectionError):
             await writer.wait_closed()
@@ -100,10 +107,25 @@ async def connected(
         await server.wait_closed()
 
 
+def small_socket() -> socket.socket:
+    """A socket with buffers of `SOCKET_BYTES`, as those have that a listening one accepts."""
+    one = socket.socket()
+    for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+        one.setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)
+    return one
+
+
 async def turns(count: int = 20) -> None:
     """Let the event loop do what is due."""
     for _ in range(count):
         await asyncio.sleep(0)  # noqa: TID251
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the event loop turn until it holds; the other end of a socket is on the same loop."""
+    async with asyncio.timeout(60):
+        while not condition():
+            await turns(1)
 
 
 class SegmentFile:

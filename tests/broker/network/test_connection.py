@@ -16,6 +16,8 @@ from tests.broker.connections import (
     SegmentFile,
     connected,
     echo,
+    turns,
+    until,
 )
 
 if TYPE_CHECKING:
@@ -68,9 +70,8 @@ def test_deferred_answer_holds_back_what_follows() -> None:
         dispatcher = ScriptedDispatcher(lambda frame: waiting if frame == b"slow" else echo(frame))
         async with connected(dispatcher) as wire:
             wire.send(b"slow", b"fast")
-            while not dispatcher.frames:
-                await asyncio.sleep(0.001)  # noqa: TID251
-            await asyncio.sleep(0.02)  # noqa: TID251
+            await until(lambda: bool(dispatcher.frames))
+            await turns()
             assert dispatcher.frames == [b"slow"], "the connection rests while the answer is open"
             waiting.complete([b"<slow>"])
             assert await wire.reader.readexactly(12) == b"<slow><fast>"
@@ -86,8 +87,7 @@ def test_ordered_only_answers_overlap_and_leave_in_order() -> None:
         dispatcher = ScriptedDispatcher(lambda frame: answers.get(frame) or echo(frame))
         async with connected(dispatcher) as wire:
             wire.send(b"1", b"2", b"3")
-            while len(dispatcher.frames) < 3:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: len(dispatcher.frames) == 3)
             second.complete([b"<2>"])
             first.complete([b"<1>"])
             assert await wire.reader.readexactly(9) == b"<1><2><3>"
@@ -101,8 +101,7 @@ def test_deferred_none_answers_nothing_and_goes_on() -> None:
         dispatcher = ScriptedDispatcher(lambda frame: waiting if frame == b"mute" else echo(frame))
         async with connected(dispatcher) as wire:
             wire.send(b"mute", b"next")
-            while not dispatcher.frames:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: bool(dispatcher.frames))
             waiting.complete(None)
             assert await wire.reader.readexactly(6) == b"<next>"
 
@@ -115,8 +114,7 @@ def test_hang_up_abandons_what_was_awaited() -> None:
         waiting: Deferred[Any] = Deferred(on_abandon=abandoned.set)
         async with connected(ScriptedDispatcher(lambda _: waiting)) as wire:
             wire.send(b"slow")
-            while not wire.connections:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: bool(wire.connections))
             await wire.writer.drain()
             wire.writer.close()
             await asyncio.wait_for(abandoned.wait(), 60)
@@ -134,14 +132,11 @@ def test_request_that_is_not_served_yet_is_served_after_its_client_has_left() ->
             wire.send(b"acks=0")
             wire.writer.close()
             await wire.writer.wait_closed()
-            while not wire.connections:
-                await asyncio.sleep(0.001)  # noqa: TID251
-            await asyncio.sleep(0.02)  # noqa: TID251
+            await until(lambda: bool(wire.connections))
+            await turns()
             assert not abandoned.is_set()
             waiting.complete(None)
-            async with asyncio.timeout(60):
-                while wire.connections:
-                    await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: not wire.connections)
 
     asyncio.run(scenario())
 
@@ -154,8 +149,7 @@ def test_what_was_sent_before_the_end_is_handled_and_answered() -> None:
             wire.send(b"slow", b"fast", b"last")
             wire.writer.write(b"\0\0\0\7cut")
             wire.writer.write_eof()
-            while not dispatcher.frames:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: bool(dispatcher.frames))
             waiting.complete([b"<slow>"])
             assert await wire.reader.read() == b"<slow><fast><last>"
             assert not wire.connections
@@ -173,13 +167,10 @@ def test_what_a_peer_sent_that_has_left_is_handled() -> None:
             wire.send(b"slow", b"2", b"3")
             wire.writer.close()
             await wire.writer.wait_closed()
-            while not dispatcher.frames:
-                await asyncio.sleep(0.001)  # noqa: TID251
-            await asyncio.sleep(0.02)  # noqa: TID251
+            await until(lambda: bool(dispatcher.frames))
+            await turns()
             waiting.complete(None)
-            async with asyncio.timeout(60):
-                while wire.connections:
-                    await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: not wire.connections)
             assert dispatcher.frames == [b"slow", b"2", b"3"]
 
     asyncio.run(scenario())
@@ -201,7 +192,7 @@ def test_file_regions_stand_among_bytes_and_survive_a_slow_reader(
             dispatcher = ScriptedDispatcher(lambda _: [b"[", region, b"|", region, b"]"])
             async with connected(dispatcher) as wire:
                 wire.send(b"a", b"b")
-                await asyncio.sleep(0.05)  # noqa: TID251
+                await turns()
                 for start in [*range(0, len(whole), MEGABYTE)] * 2:
                     expected = whole[start : start + MEGABYTE]
                     assert await wire.reader.readexactly(len(expected)) == expected
@@ -245,9 +236,7 @@ def test_peer_that_leaves_in_the_middle_of_a_region_leaves_nothing_open(tmp_path
                 wire.send(b"a")
                 assert await wire.reader.readexactly(1) == b"["
                 wire.writer.transport.abort()
-                async with asyncio.timeout(60):
-                    while wire.connections:
-                        await asyncio.sleep(0)  # noqa: TID251
+                await until(lambda: not wire.connections)
             assert open_files() <= before
 
     asyncio.run(scenario())

@@ -30,6 +30,7 @@ from tests.broker.connections import (
     echo,
     services_for,
     turns,
+    until,
 )
 from tests.broker.replica_fetchers.harness import ManualClock
 
@@ -52,8 +53,7 @@ def test_frame_that_a_deferred_answer_keeps_is_not_written_over() -> None:
 
         async with connected(Keeping(echo)) as wire:
             wire.send(b"one")
-            while not kept:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: bool(kept))
             wire.send(b"two", b"three")
             await turns()
             waiting.complete(echo(bytes(kept[0])))
@@ -68,18 +68,17 @@ def test_answers_to_a_peer_that_reads_none_are_bounded() -> None:
         dispatcher = ScriptedDispatcher(lambda _: [answer])
         async with connected(dispatcher) as wire:
             wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            wire.send(*[b"."] * 5_000)
-            for _ in range(200):
-                await asyncio.sleep(0)  # noqa: TID251
+            wire.send(*[b"."] * 1_000)
+            await turns(200)
             handled = len(dispatcher.frames)
             (connection,) = wire.connections
             held = connection._transport.get_write_buffer_size()
             assert held < FLUSH_BYTES + len(answer)
-            assert handled < 1_000, "the rest is in the socket's buffers, and they are bounded"
+            assert handled < 100, "the rest is in the socket's buffers, and they are bounded"
             wire.writer.transport.resume_reading()  # type: ignore[attr-defined]
-            for _ in range(5_000):
+            for _ in range(1_000):
                 await wire.reader.readexactly(len(answer))
-            assert len(dispatcher.frames) == 5_000
+            assert len(dispatcher.frames) == 1_000
 
     asyncio.run(scenario())
 
@@ -158,18 +157,15 @@ def test_answers_that_stand_behind_others_are_bounded_over_all_connections() -> 
         services = services_for(dispatcher, most_in_flight=3)
         async with connected(dispatcher, services) as one, connected(dispatcher, services) as two:
             one.send(*[b"1"] * 10)
-            while len(waiting) < 3:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: len(waiting) >= 3)
             await turns()
             assert len(waiting) == 3
             two.send(*[b"2"] * 10)
-            while len(waiting) < 4:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: len(waiting) >= 4)
             await turns()
             assert len(waiting) == 4, "each connection may have one"
             for number in range(20):
-                while len(waiting) <= number:
-                    await asyncio.sleep(0)  # noqa: TID251
+                await until(lambda: len(waiting) > number)  # noqa: B023
                 waiting[number].complete([b"."])
             assert await one.reader.readexactly(10) == b"." * 10
             assert await two.reader.readexactly(10) == b"." * 10
@@ -187,8 +183,7 @@ def test_large_frames_wait_for_the_memory_of_others() -> None:
         frame = size.to_bytes(4, "big") + bytes(size)
         async with connected(dispatcher, services) as one, connected(dispatcher, services) as two:
             one.writer.write(frame[:2_000_000])
-            while not memory.used:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: bool(memory.used))
             two.writer.write(frame)
             await turns(200)
             assert memory.used < 2 * size
@@ -241,12 +236,10 @@ def test_slow_reader_that_sends_a_malformed_frame_is_hung_up_on_once() -> None:
             wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
             wire.send(b"much")
             wire.writer.write(b"\xff\xff\xff\xff")
-            while not wire.connections or not next(iter(wire.connections))._outgoing.is_paused:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: any(one._outgoing.is_paused for one in wire.connections))
             wire.writer.transport.resume_reading()  # type: ignore[attr-defined]
             assert await wire.reader.read() is not None
-            while wire.connections:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: not wire.connections)
         assert troubles == []
 
     asyncio.run(scenario())
@@ -263,8 +256,7 @@ def test_region_that_cannot_be_sent_ends_its_connection_and_raises_nothing(
             region = FileRegion(SegmentFile(file), 0, 100_000)
             async with connected(ScriptedDispatcher(lambda _: waiting)) as wire:
                 wire.send(b"a")
-                while not wire.connections:
-                    await asyncio.sleep(0.001)  # noqa: TID251
+                await until(lambda: bool(wire.connections))
                 await turns()
                 waiting.complete([region])
                 assert len(await wire.reader.read()) <= 50_000
@@ -284,8 +276,7 @@ def test_idle_connection_is_closed_even_if_it_never_reads_its_answer(
         async with connected(dispatcher) as wire:
             wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
             wire.send(b"a")
-            while not dispatcher.frames:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: bool(dispatcher.frames))
             await turns()
             (connection,) = wire.connections
             connection.look_after(1_000, 600)
@@ -307,8 +298,7 @@ def test_connection_that_is_gone_holds_no_buffer() -> None:
             assert await wire.reader.readexactly(3) == b"<a>"
             (connection,) = wire.connections
             wire.writer.close()
-            while wire.connections:
-                await asyncio.sleep(0.001)  # noqa: TID251
+            await until(lambda: not wire.connections)
             assert connection._buffer.capacity == 0
             gone = weakref.ref(connection)
             del connection
@@ -332,16 +322,14 @@ def test_connection_that_is_gone_leaves_no_garbage_cycle(ending: str) -> None:
                     await loop.sock_connect(client, ("127.0.0.1", port))
                     size = -1 if ending == "refused" else 1
                     await loop.sock_sendall(client, struct.pack(">i", size) + b"a")
-                    while len(dispatcher.frames) == 0 and ending != "refused":
-                        await asyncio.sleep(0.001)  # noqa: TID251
+                    await until(lambda: bool(dispatcher.frames) or ending == "refused")
                     if ending == "reset":
                         linger = struct.pack("ii", 1, 0)
                         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                     elif ending == "refused":
                         assert await loop.sock_recv(client, 1) == b""
                 dispatcher.frames.clear()
-                while len(wire.connections) > 1:
-                    await asyncio.sleep(0.001)  # noqa: TID251
+                await until(lambda: len(wire.connections) == 1)
             await turns()
             gc.set_debug(gc.DEBUG_SAVEALL)
             gc.collect()
@@ -378,6 +366,5 @@ def test_connection_whose_peer_has_left_does_not_outlive_its_idle_time() -> None
 
 async def has_ended(wire: Wire) -> list[Connection]:
     """The connections, once all have met the end of what their peers send."""
-    while not wire.connections or not all(one._is_at_end for one in wire.connections):
-        await asyncio.sleep(0.001)  # noqa: TID251
+    await until(lambda: bool(wire.connections) and all(one._is_at_end for one in wire.connections))
     return list(wire.connections)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,10 +18,11 @@ from tests.broker.connections import (
     connected,
     services_for,
     turns,
+    until,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from broker.network.connection import Connection
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tests.broker.connections import Wire
 
 MEGABYTE = 1 << 20
-SOCKET_BYTES = 1 << 16
-"""What the sockets of both ends take while nobody reads: far less than the answers here."""
 LONG_BYTES = 4 * MEGABYTE
 MALFORMED = b"\xff\xff\xff\xff"
 
@@ -49,24 +47,12 @@ def answering_much() -> ScriptedDispatcher:
 async def unread(
     dispatcher: ScriptedDispatcher, services: ConnectionServices | None = None
 ) -> AsyncIterator[tuple[Wire, Connection]]:
-    """A client that reads nothing until it is told to, with small sockets."""
+    """A client that reads nothing until it is told to."""
     async with connected(dispatcher, services) as wire:
         wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
         await until(lambda: bool(wire.connections))
         (connection,) = wire.connections
-        small(wire.writer.transport, socket.SO_RCVBUF)
-        small(connection._transport, socket.SO_SNDBUF)
         yield wire, connection
-
-
-def small(transport: asyncio.BaseTransport, option: int) -> None:
-    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await turns(1)
 
 
 async def full(connection: Connection) -> None:

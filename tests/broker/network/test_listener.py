@@ -13,7 +13,12 @@ from broker.network.listener import ListenError, Listeners
 from broker.runtime.timers import Timers
 from config.broker import BrokerConfig
 from config.listeners.endpoints import Endpoint, read_listeners
-from tests.broker.connections import ScriptedDispatcher, services_for
+from tests.broker.connections import (
+    SOCKET_BYTES,
+    ScriptedDispatcher,
+    services_for,
+    small_socket,
+)
 from tests.broker.replica_fetchers.harness import ManualClock
 from tests.support.brokers.ipv6 import needs_ipv6
 
@@ -25,8 +30,6 @@ if TYPE_CHECKING:
 HERE = "127.0.0.1"
 HALF = bytes(1 << 20)
 ANSWER = HALF * 2
-SOCKET_BYTES = 1 << 16
-"""More than the sockets of both ends take while nobody reads."""
 LONG_SECONDS = 30
 QUESTION = b"\0\0\0\1?"
 
@@ -56,8 +59,7 @@ def listening(
 
 async def asking(listeners: Listeners, port: int) -> socket.socket:
     """A client whose answer is on its way, and which does not read."""
-    client = socket.socket()
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
+    client = small_socket()
     client.connect((HERE, port))
     client.setblocking(False)
     client.sendall(QUESTION)

@@ -14,6 +14,7 @@ from protocol.api_keys import ApiKey
 from protocol.errors import LONGEST_MESSAGE, ApiError, ErrorCode
 from protocol.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
 from protocol.messages.groups import ListGroupsRequest, ListGroupsResponse
+from tests.broker.connections import until
 from tests.broker.one_connection import OneConnection, ask_for_groups, joined
 
 if TYPE_CHECKING:
@@ -159,9 +160,7 @@ def test_client_that_waits_for_too_long_is_hung_up_on(
         client = OneConnection(is_in_cluster=True)
         client.metadata.is_awaited = True
         waiting = client.send(ApiKey.LIST_GROUPS, 0)
-        async with asyncio.timeout(5):
-            while not waiting.is_complete:
-                await asyncio.sleep(0.01)  # noqa: TID251
+        await until(lambda: waiting.is_complete)
         assert waiting.value is None
         assert client.connection.reasons == ["this broker does not know the cluster yet"]
 

@@ -7,6 +7,7 @@ ones, 335 beside 90 MB frames with `queued.max.request.bytes` at 256 MB, 60 afte
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import time
@@ -22,18 +23,24 @@ from tests.support import wire
 from tests.support.wire import RawConnection, framed, request_header
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.interop.conftest import NewBroker
     from tests.support.brokers.broker_process import BrokerProcess
+
+    Strangers = Callable[[int], list[socket.socket]]
 
 pytestmark = pytest.mark.skipif(against_apache(), reason="it is our broker's memory")
 
 MIB = 1 << 20
 REQUEST_MEMORY_BYTES = 32 * MIB
 LARGE_FRAME_BYTES = 16 * MIB
+SOCKET_BYTES = MIB // 8
+"""The system's buffers of a connection, which would else hold as much as the machine is set to."""
 LEFT_BYTES = 20 * MIB
 """What may be left when all have gone."""
+ROUNDS_AT_REST = 20
+"""Of questions between which a broker takes nothing from anybody: it reads no more."""
 RELEASE_SECONDS = 30.0
 NO_ERROR = struct.pack(">ih", 0, 0)
 """Partition 0 and its error code."""
@@ -45,7 +52,10 @@ def host(
     new_broker: NewBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrokerProcess]:
     """Return a broker that strangers may reach, with a topic of 200 partitions."""
-    limits = {"queued.max.request.bytes": str(REQUEST_MEMORY_BYTES)}
+    limits = {
+        "queued.max.request.bytes": str(REQUEST_MEMORY_BYTES),
+        "socket.receive.buffer.bytes": str(SOCKET_BYTES),
+    }
     broker = new_broker(tmp_path_factory.mktemp("host"), limits)
     broker.start()
     with RawConnection.open(broker.port, 60.0) as connection:
@@ -59,8 +69,24 @@ def host(
     broker.kill()
 
 
-def strangers(broker: BrokerProcess, count: int) -> list[socket.socket]:
-    return [socket.create_connection(("127.0.0.1", broker.port), 30.0) for _ in range(count)]
+@pytest.fixture
+def strangers(host: BrokerProcess) -> Iterator[Strangers]:
+    """Open connections whose ends hold little of what the other one does not read."""
+    with contextlib.ExitStack() as opened:
+
+        def arrive(count: int) -> list[socket.socket]:
+            address = ("127.0.0.1", host.port)
+            return [
+                opened.enter_context(small(socket.create_connection(address, RELEASE_SECONDS)))
+                for _ in range(count)
+            ]
+
+        yield arrive
+
+
+def small(connection: socket.socket) -> socket.socket:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+    return connection
 
 
 def leave(broker: BrokerProcess, sockets: list[socket.socket], before: int) -> None:
@@ -74,9 +100,11 @@ def leave(broker: BrokerProcess, sockets: list[socket.socket], before: int) -> N
     assert wire.serves_api_versions(broker.port, RELEASE_SECONDS)
 
 
-def test_claimed_frames_cost_what_has_arrived_of_them(host: BrokerProcess) -> None:
+def test_claimed_frames_cost_what_has_arrived_of_them(
+    host: BrokerProcess, strangers: Strangers
+) -> None:
     before = host.resident_bytes()
-    claiming = strangers(host, 50)
+    claiming = strangers(50)
     for one in claiming:
         one.sendall(struct.pack(">i", 100_000_000) + bytes(8))
     assert wire.serves_api_versions(host.port, RELEASE_SECONDS)
@@ -85,9 +113,11 @@ def test_claimed_frames_cost_what_has_arrived_of_them(host: BrokerProcess) -> No
     leave(host, claiming, before)
 
 
-def test_idle_connections_cost_little_and_leave_nothing(host: BrokerProcess) -> None:
+def test_idle_connections_cost_little_and_leave_nothing(
+    host: BrokerProcess, strangers: Strangers
+) -> None:
     before = host.resident_bytes()
-    idle = strangers(host, 500)
+    idle = strangers(500)
     for one in idle:
         one.sendall(framed(METADATA_OF_ALL)[:10])
     assert wire.serves_api_versions(host.port, RELEASE_SECONDS)
@@ -96,10 +126,10 @@ def test_idle_connections_cost_little_and_leave_nothing(host: BrokerProcess) -> 
     leave(host, idle, before)
 
 
-def test_answers_that_nobody_reads_are_not_made(host: BrokerProcess) -> None:
+def test_answers_that_nobody_reads_are_not_made(host: BrokerProcess, strangers: Strangers) -> None:
     before = host.resident_bytes()
     requests = framed(METADATA_OF_ALL) * 2_000
-    deaf = strangers(host, 50)
+    deaf = strangers(50)
     for one in deaf:
         one.sendall(requests)
     with RawConnection.open(host.port, RELEASE_SECONDS) as connection:
@@ -111,26 +141,17 @@ def test_answers_that_nobody_reads_are_not_made(host: BrokerProcess) -> None:
 
 
 def test_large_frames_together_take_what_is_configured_and_all_are_served(
-    host: BrokerProcess,
+    host: BrokerProcess, strangers: Strangers
 ) -> None:
     before = host.resident_bytes()
-    stalled = strangers(host, 20)
-    piece = bytes(MIB)
-    for one in stalled:
-        one.setblocking(False)
-        one.send(struct.pack(">i", LARGE_FRAME_BYTES))
-    for _ in range(15):
-        for one in stalled:
-            try:
-                one.send(piece)
-            except BlockingIOError:
-                continue
-        assert wire.serves_api_versions(host.port, RELEASE_SECONDS)
+    stalled = strangers(20)
+    sent_bytes = send_as_much_as_is_read(host, stalled)
+    assert REQUEST_MEMORY_BYTES <= sent_bytes < len(stalled) * LARGE_FRAME_BYTES
     kept_bytes = len(stalled) * 2 * MIB
     held = host.resident_bytes() - before
     assert held < REQUEST_MEMORY_BYTES + 2 * LARGE_FRAME_BYTES + kept_bytes
 
-    with RawConnection.open(host.port, RELEASE_SECONDS) as waiting:
+    with RawConnection(strangers(1)[0]) as waiting:
         large = framed(wire.api_versions_request() + bytes(4 * MIB))
         waiting.socket.setblocking(False)
         taken = waiting.socket.send(large)
@@ -141,9 +162,29 @@ def test_large_frames_together_take_what_is_configured_and_all_are_served(
         assert struct.unpack_from(">i", waiting.receive()) == (1,)
 
 
-def test_batches_that_decompress_to_much_leave_nothing(host: BrokerProcess) -> None:
+def send_as_much_as_is_read(broker: BrokerProcess, stalled: list[socket.socket]) -> int:
+    """Send all but the end of a large frame on each connection, until the broker reads no more."""
+    rest = LARGE_FRAME_BYTES - MIB
+    left = dict.fromkeys(stalled, memoryview(bytes(rest)))
+    for one in stalled:
+        one.setblocking(False)
+        one.send(struct.pack(">i", LARGE_FRAME_BYTES))
+    rounds_without = 0
+    while rounds_without < ROUNDS_AT_REST:
+        before = sum(map(len, left.values()))
+        for one, data in left.items():
+            with contextlib.suppress(BlockingIOError):
+                left[one] = data[one.send(data) :]
+        assert wire.serves_api_versions(broker.port, RELEASE_SECONDS)
+        rounds_without = 0 if sum(map(len, left.values())) < before else rounds_without + 1
+    return len(stalled) * rest - sum(map(len, left.values()))
+
+
+def test_batches_that_decompress_to_much_leave_nothing(
+    host: BrokerProcess, strangers: Strangers
+) -> None:
     before = host.resident_bytes()
-    senders = strangers(host, 4)
+    senders = strangers(4)
     for size in (30_000_000, 60_000_000, 10_000_000):
         record = NewRecord(0, None, bytes(size))
         frame = produce_frame(bytes(build_batch([record], codec=Codec.ZSTD)))

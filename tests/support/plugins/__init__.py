@@ -1,0 +1,1 @@
+"""Plugins of pytest that keep one test from hurting another; tests/conftest.py loads them."""
