@@ -42,6 +42,18 @@ _COMMON = {
     "cluster": "org.apache.kafka.tools.ClusterTool",
     "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
 }
+_FOUR = {
+    **_COMMON,
+    "streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
+    "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+    "share-consumer-perf-test": "org.apache.kafka.tools.ShareConsumerPerformance",
+    "console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+    "console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "acls": "org.apache.kafka.tools.AclCommand",
+    "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
+}
 CLASSES = {
     jars.KAFKA_3: {
         **_COMMON,
@@ -50,18 +62,8 @@ CLASSES = {
         "broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
         "dump-log": "kafka.tools.DumpLogSegments",
     },
-    jars.KAFKA_4: {
-        **_COMMON,
-        "streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
-        "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
-        "share-consumer-perf-test": "org.apache.kafka.tools.ShareConsumerPerformance",
-        "console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
-        "console-producer": "org.apache.kafka.tools.ConsoleProducer",
-        "acls": "org.apache.kafka.tools.AclCommand",
-        "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
-        "dump-log": "org.apache.kafka.tools.DumpLogSegments",
-        "e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
-    },
+    jars.KAFKA_4_3: _FOUR,
+    jars.KAFKA_4: _FOUR,
 }
 """Main class of each tool, by version; names are those of the shell scripts."""
 
