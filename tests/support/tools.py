@@ -24,7 +24,6 @@ _COMMON = {
     "topics": "org.apache.kafka.tools.TopicCommand",
     "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
-    "configs": "kafka.admin.ConfigCommand",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
@@ -44,6 +43,7 @@ _COMMON = {
 }
 _FOUR = {
     **_COMMON,
+    "configs": "org.apache.kafka.tools.ConfigCommand",
     "streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
     "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "share-consumer-perf-test": "org.apache.kafka.tools.ShareConsumerPerformance",
@@ -57,12 +57,13 @@ _FOUR = {
 CLASSES = {
     jars.KAFKA_3: {
         **_COMMON,
+        "configs": "kafka.admin.ConfigCommand",
         "console-producer": "kafka.tools.ConsoleProducer",
         "acls": "kafka.admin.AclCommand",
         "broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
         "dump-log": "kafka.tools.DumpLogSegments",
     },
-    jars.KAFKA_4_3: _FOUR,
+    jars.KAFKA_4_3: {**_FOUR, "configs": "kafka.admin.ConfigCommand"},
     jars.KAFKA_4: _FOUR,
 }
 """Main class of each tool, by version; names are those of the shell scripts."""
