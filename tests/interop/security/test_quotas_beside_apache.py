@@ -181,6 +181,7 @@ ASKED: list[Request] = [
             ({"ip": "1.2.3.4"}, CONNECTIONS, 1.5),
             ({"ip": "1.2.3.4"}, CONNECTIONS, 3e9),
             ({"user": "endless"}, REQUEST, float("inf")),
+            ({"user": "endless"}, REQUEST, float("nan")),
         )
     ],
     alteration((USER, FETCH, 1.0), (USER, FETCH, 2.0)),
