@@ -131,9 +131,11 @@ def _purpose(source: Path) -> str:
 
 def _tools() -> Iterable[str]:
     yield "| version | tools |\n|---|---|\n"
+    versions: dict[str, list[str]] = defaultdict(list)
     for version, classes in sorted(CLASSES.items()):
-        names = ", ".join(f"`kafka-{name}`" for name in sorted(classes))
-        yield f"| {version} | {names} |\n"
+        versions[", ".join(f"`kafka-{name}`" for name in sorted(classes))].append(version)
+    for names, alike in versions.items():
+        yield f"| {', '.join(alike)} | {names} |\n"
 
 
 def _frameworks() -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""kafka-share-groups and a share consumer, beside Apache Kafka 4.3.1: what tools say and show."""
+"""kafka-share-groups and a share consumer, beside Apache Kafka 4: what tools say and show."""
 
 from __future__ import annotations
 
