@@ -40,6 +40,7 @@ _COMMON = {
     "metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",
     "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
+    "streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
 }
 _FOUR = {
     **_COMMON,
@@ -53,6 +54,8 @@ _FOUR = {
     "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
+    "groups": "org.apache.kafka.tools.GroupsCommand",
+    "verifiable-share-consumer": "org.apache.kafka.tools.VerifiableShareConsumer",
 }
 CLASSES = {
     jars.KAFKA_3: {
@@ -64,7 +67,10 @@ CLASSES = {
         "dump-log": "kafka.tools.DumpLogSegments",
     },
     jars.KAFKA_4_3: {**_FOUR, "configs": "kafka.admin.ConfigCommand"},
-    jars.KAFKA_4: _FOUR,
+    jars.KAFKA_4: {
+        **_FOUR,
+        "connect-internal-topics": "org.apache.kafka.tools.ConnectInternalTopics",
+    },
 }
 """Main class of each tool, by version; names are those of the shell scripts."""
 
