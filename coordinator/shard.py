@@ -253,18 +253,24 @@ class GroupShard(ShardState):
     def handle_transactional_commit(
         self,
         request: TxnOffsetCommitRequest,
+        api_version: int,
         reply: Reply[TxnOffsetCommitResponse],
         now_ms: int,
     ) -> Effects:
-        """Store positions that count once the producer's transaction is committed."""
+        """Store positions that count once the producer's transaction is committed.
+
+        The caller has filled in topic names (version 6 sends ids).
+        """
         kind = self._kind_of(request.group_id)
         if kind is None:
             group = self._groups.get(request.group_id)
-            return self._transactional_commits.commit(group, request, reply, now_ms)
-        who = Committing(request.member_id, request.group_instance_id, request.generation_id)
+            return self._transactional_commits.commit(group, request, api_version, reply, now_ms)
+        who = Committing(
+            request.member_id, request.group_instance_id, request.generation_id_or_member_epoch
+        )
         try:
             partitions = partial(self._partitions_of, request.topics)
-            kind.check_transactional_commit(request.group_id, who, partitions)
+            kind.check_transactional_commit(request.group_id, who, api_version, partitions)
         except ApiError as error:
             return self._transactional_commits.refuse(request, error.code, reply)
         return self._transactional_commits.store(request, reply, now_ms)

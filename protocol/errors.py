@@ -303,6 +303,12 @@ class ErrorCode(enum.IntEnum):
         "The broker holds as many share sessions as it may.",
         RETRIABLE,
     )
+    GROUP_DELETION_FAILED = 134, "The group could not be deleted; its message says why."
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = (
+        135,
+        "The description of the streams topology could not be stored; the message says why.",
+    )
+    CONTROLLER_ID_NOT_REGISTERED = 136, "The controller ID is not registered."
 
 
 LONGEST_MESSAGE = 1000

@@ -20,7 +20,7 @@ class Client:
 
     __slots__ = (
         *("_connections", "_counted_host", "_idle_since_ms", "_leaving", "_limits"),
-        *("address", "host", "is_active", "listener", "principal", "software"),
+        *("address", "host", "is_active", "is_authenticating", "listener", "principal", "software"),
     )
 
     def __init__(
@@ -39,6 +39,8 @@ class Client:
         """Name and version, if it has told them (KIP-511)."""
         self.is_active = True
         """Set by each request, which so needs no clock; cleared by `idle_ms`."""
+        self.is_authenticating = False
+        """Whether its request is part of a log-in."""
         self._idle_since_ms = 0
         self._connections = connections
         self._limits = limits

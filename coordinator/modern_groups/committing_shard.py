@@ -44,10 +44,11 @@ class CommittingShard(KindShard[GroupT, MemberT]):
         self,
         group_id: str,
         who: Committing,
+        api_version: int,
         partitions: Callable[[], Iterable[CommittedPartition]],
     ) -> None:
         """Raise ApiError unless a TxnOffsetCommit is to be stored."""
-        check_transactional_commit(self._group(group_id), who, partitions)
+        check_transactional_commit(self._group(group_id), who, api_version, partitions)
 
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
         """Raise ApiError unless positions may be read."""

@@ -12,3 +12,6 @@ LEAVING_EPOCH: Final = -1
 STATIC_LEAVING_EPOCH: Final = -2
 """Of a static member that will be back; others do not get its partitions meanwhile."""
 NO_EPOCH: Final = -1
+
+NEVER_ASSIGNED_MS: Final = 0
+"""The time of a target assignment that no assignor made: the next waits for no interval."""

@@ -100,6 +100,7 @@ class GroupKind(Protocol):
         self,
         group_id: str,
         who: Committing,
+        api_version: int,
         partitions: Callable[[], Iterable[CommittedPartition]],
     ) -> None:
         """Raise ApiError unless a TxnOffsetCommit is to be stored."""

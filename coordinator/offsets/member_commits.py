@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 MEMBER_EPOCH_SINCE = 9
 """The version of OffsetCommit from which on it has member epochs."""
+KNOWS_GROUP_ERRORS_SINCE = 6
+"""The version of TxnOffsetCommit from which on clients know GROUP_ID_NOT_FOUND and
+STALE_MEMBER_EPOCH (KIP-1319)."""
 
 
 class CommittingMember(Protocol):
@@ -72,9 +75,10 @@ def check_commit(
 def check_transactional_commit(
     group: CommittingGroup[MemberT],
     who: Committing,
+    api_version: int,
     partitions: Callable[[], Iterable[CommittedPartition]],
 ) -> None:
-    """As `check_commit`, for TxnOffsetCommit, which knows no member epochs: ILLEGAL_GENERATION."""
+    """As `check_commit`, for TxnOffsetCommit; before v6 a stale epoch is ILLEGAL_GENERATION."""
     if who.epoch < 0 and not group.members:
         return
     if who.epoch == -1 and not who.member_id and who.instance_id is None:
@@ -82,7 +86,7 @@ def check_transactional_commit(
     try:
         _check_epoch(group, _member(group, who.member_id), who.epoch, partitions)
     except ApiError as error:
-        if error.code is ErrorCode.STALE_MEMBER_EPOCH:
+        if error.code is ErrorCode.STALE_MEMBER_EPOCH and api_version < KNOWS_GROUP_ERRORS_SINCE:
             raise ApiError(ErrorCode.ILLEGAL_GENERATION) from None
         raise
 

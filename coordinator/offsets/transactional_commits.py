@@ -3,7 +3,7 @@
 Who may: as with OffsetCommit (`offset_commits`), but that a request that names no member at all,
 as those before version 3 do, is accepted whatever state the group is in, and so is a member's
 while it has not received its assignment yet. A generation of a group that does not exist is an
-ILLEGAL_GENERATION. A member's session is not prolonged.
+ILLEGAL_GENERATION, from version 6 on GROUP_ID_NOT_FOUND (KIP-1319). A member's session is not prolonged.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from coordinator.effects import Effects, ProducerIdentity
 from coordinator.groups.membership import member_error
 from coordinator.groups.responses import transactional_storage_error
 from coordinator.groups.states import GroupState
+from coordinator.offsets.member_commits import KNOWS_GROUP_ERRORS_SINCE
 from coordinator.offsets.offset_commits import is_short_enough
 from coordinator.offsets.offset_store import CommittedOffset
 from coordinator.records import offset_record
@@ -34,6 +35,7 @@ def topic_error(topic: TxnOffsetCommitRequest.Topic, error: ErrorCode) -> TopicR
     """Every partition of a topic refused for the same reason."""
     return TopicResponse(
         name=topic.name,
+        topic_id=topic.topic_id,
         partitions=[
             PartitionResponse(partition_index=each.partition_index, error_code=error)
             for each in topic.partitions
@@ -56,11 +58,12 @@ class TransactionalCommits:
         self,
         group: ClassicGroup | None,
         request: TxnOffsetCommitRequest,
+        api_version: int,
         reply: Reply[TxnOffsetCommitResponse],
         now_ms: int,
     ) -> Effects:
         """Store the positions, to wait for the transaction's marker, or refuse them all."""
-        error = _error(group, request)
+        error = _error(group, request, api_version)
         if error is not ErrorCode.NONE:
             return self.refuse(request, error, reply)
         return self.store(request, reply, now_ms)
@@ -108,16 +111,22 @@ class TransactionalCommits:
         return response
 
 
-def _error(group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> ErrorCode:
-    has_generation = request.generation_id >= 0
+def _error(
+    group: ClassicGroup | None, request: TxnOffsetCommitRequest, api_version: int
+) -> ErrorCode:
+    generation = request.generation_id_or_member_epoch
+    has_generation = generation >= 0
     if group is None:
-        return ErrorCode.ILLEGAL_GENERATION if has_generation else ErrorCode.NONE
+        if not has_generation:
+            return ErrorCode.NONE
+        knows = api_version >= KNOWS_GROUP_ERRORS_SINCE
+        return ErrorCode.GROUP_ID_NOT_FOUND if knows else ErrorCode.ILLEGAL_GENERATION
     if not has_generation and group.state is GroupState.EMPTY:
         return ErrorCode.NONE
     instance_id = request.group_instance_id
     if not has_generation and not request.member_id and instance_id is None:
         return ErrorCode.NONE
     error = member_error(group, request.member_id, instance_id)
-    if error is ErrorCode.NONE and request.generation_id != group.generation:
+    if error is ErrorCode.NONE and generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
     return error

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from coordinator.effects import Effects
 from coordinator.modern_groups.assignments import assignment
 from coordinator.modern_groups.checks import check_room
-from coordinator.modern_groups.epochs import JOINING_EPOCH, LEAVING_EPOCH
+from coordinator.modern_groups.epochs import JOINING_EPOCH, LEAVING_EPOCH, NEVER_ASSIGNED_MS
 from coordinator.modern_groups.topic_hashes import are_hashed_later
 from coordinator.share_groups.checks import check_epoch, known_member
 from coordinator.share_groups.group import are_alike, recount
@@ -38,6 +38,7 @@ from coordinator.share_groups.records import (
     member_record,
     member_tombstones,
     states_record,
+    target_epoch_record,
 )
 from coordinator.share_groups.target import assign_later, assign_now, is_small
 from coordinator.storage_errors import storage_error
@@ -137,7 +138,10 @@ class ShareHeartbeats:
         member_ids = [member.member_id for member in members]
         effects.on_append_failed = partial(watches.not_removed, group_id, member_ids)
         metadata_hash = self._parts.hashes.of_group(names)
-        effects.records.append(epoch_record(group_id, group.epoch + 1, metadata_hash))
+        epoch = group.epoch + 1
+        effects.records.append(epoch_record(group_id, epoch, metadata_hash))
+        if len(members) == len(group.members):
+            effects.records.append(target_epoch_record(group_id, epoch, NEVER_ASSIGNED_MS))
 
     def _stay(self, beat: _Beat) -> tuple[ShareGroupHeartbeatResponse, Initialisation | None]:
         request, group, effects = beat.request, beat.group, beat.effects

@@ -87,6 +87,7 @@ class ShareShard(KindShard[ShareGroup, ShareMember]):
         self,
         group_id: str,
         who: Committing,  # noqa: ARG002
+        api_version: int,  # noqa: ARG002
         partitions: Callable[[], Iterable[CommittedPartition]],  # noqa: ARG002
     ) -> None:
         """Raise ApiError: share groups have no committed offsets."""

@@ -144,7 +144,8 @@ class ShareStateShard:
         kept = self._kept.get(partition)
         try:
             _check_index(partition)
-            if kept is not None and _is_fenced(state_epoch, kept.state_epoch):
+            _check_epoch("state", state_epoch)
+            if kept is not None and state_epoch < kept.state_epoch:
                 raise ApiError(ErrorCode.FENCED_STATE_EPOCH)
             self._check_exists(partition)
         except ApiError as error:
@@ -173,9 +174,12 @@ class ShareStateShard:
     ) -> ShareStateEffects:
         """Store a change: as an update, or, when many have been stored, as a snapshot."""
         try:
+            _check_index(partition)
+            _check_epoch("leader", change.leader_epoch)
+            _check_epoch("state", change.state_epoch)
             kept = self._initialised(partition, "Write")
             _check_leader(change.leader_epoch, kept)
-            if _is_fenced(change.state_epoch, kept.state_epoch):
+            if change.state_epoch < kept.state_epoch:
                 raise ApiError(ErrorCode.FENCED_STATE_EPOCH)
             self._check_exists(partition)
             _check_batches(change)
@@ -200,6 +204,8 @@ class ShareStateShard:
     ) -> ShareStateEffects:
         """Read for a leader; whoever led before it can store nothing any more."""
         try:
+            _check_index(partition)
+            _check_epoch("leader", leader_epoch)
             kept = self._initialised(partition, "Read")
             _check_leader(leader_epoch, kept)
             self._check_exists(partition)
@@ -207,7 +213,7 @@ class ShareStateShard:
             return refusal(reply, error)
         state = kept.state
         stored = StoredState(state.state_epoch, state.start_offset, state.batches)
-        if leader_epoch in (NO_EPOCH, kept.leader_epoch):
+        if leader_epoch == kept.leader_epoch:
             return ShareStateEffects.told(reply, stored)
         update = ShareUpdate(
             snapshot_epoch=state.snapshot_epoch,
@@ -294,7 +300,6 @@ class ShareStateShard:
         return next(iter(self._snapshots.values()), self._next_offset)
 
     def _initialised(self, partition: SharePartition, operation: str) -> _Kept:
-        _check_index(partition)
         kept = self._kept.get(partition)
         if kept is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, NOT_INITIALISED.format(operation))
@@ -328,18 +333,19 @@ class ShareStateShard:
         return ShareStateRecord(partition, state)
 
 
-def _is_fenced(epoch: int, highest: int) -> bool:
-    return epoch != NO_EPOCH and epoch < highest
-
-
 def _check_leader(leader_epoch: int, kept: _Kept) -> None:
-    if _is_fenced(leader_epoch, kept.leader_epoch):
+    if leader_epoch < kept.leader_epoch:
         raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
 
 
 def _check_index(partition: SharePartition) -> None:
     if partition.partition < 0:
         raise ApiError(ErrorCode.INVALID_REQUEST, "The partition id cannot be a negative number.")
+
+
+def _check_epoch(kind: str, epoch: int) -> None:
+    if epoch < 0:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"The {kind} epoch cannot be a negative number.")
 
 
 def _check_batches(change: StateChange) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NO_START_OFFSET: Final = -1
 """In a state: nothing was consumed yet. In a change: as before."""
 NO_EPOCH: Final = -1
-"""In a request: the epoch is not checked."""
+"""In a stored update: as before."""
 NO_COUNT: Final = -1
 """Nobody has counted the complete deliveries."""
 _COORDINATOR_KEY: Final = re.compile(r"(.+):([^:]*):([+-]?[0-9]{1,10})", re.DOTALL)

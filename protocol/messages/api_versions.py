@@ -7,7 +7,7 @@ from protocol.fields import array, boolean, int8, int16, int32, int64, string
 from protocol.schema import Request, Response, Struct
 
 
-class ApiVersionsRequest(Request, key=ApiKey.API_VERSIONS, versions="0-4", flexible="3+"):
+class ApiVersionsRequest(Request, key=ApiKey.API_VERSIONS, versions="0-5", flexible="3+"):
     """Ask which requests a broker serves, in which versions, and its features.
 
     The first request on a connection. A version that the broker does not have is answered in v0,
@@ -17,9 +17,12 @@ class ApiVersionsRequest(Request, key=ApiKey.API_VERSIONS, versions="0-4", flexi
     client_software_name: str = string("3+", default="")
     """Letters, digits, dots and dashes; INVALID_REQUEST otherwise (KIP-511)."""
     client_software_version: str = string("3+", default="")
+    cluster_id: str | None = string("5+", default=None, nullable="5+")
+    """Cluster and node that the client means to reach (KIP-1242); null and -1 if not known."""
+    node_id: int = int32("5+", default=-1)
 
 
-class ApiVersionsResponse(Response, request=ApiVersionsRequest, versions="0-4", flexible="3+"):
+class ApiVersionsResponse(Response, request=ApiVersionsRequest, versions="0-5", flexible="3+"):
     """Answer to ApiVersionsRequest; its header has no tags in any version."""
 
     class ApiKey(Struct):

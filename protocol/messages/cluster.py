@@ -135,6 +135,24 @@ class UnregisterBrokerResponse(
     error_message: str | None = string(default="", nullable="0+")
 
 
+class UnregisterControllerRequest(
+    Request, key=ApiKey.UNREGISTER_CONTROLLER, versions="0", flexible="0+"
+):
+    """Forget a controller that will not come back (KIP-1312)."""
+
+    controller_id: int = int32()
+
+
+class UnregisterControllerResponse(
+    Response, request=UnregisterControllerRequest, versions="0", flexible="0+"
+):
+    """Answer to UnregisterControllerRequest."""
+
+    throttle_time_ms: int = int32(default=0)
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+
+
 class AddRaftVoterRequest(Request, key=ApiKey.ADD_RAFT_VOTER, versions="0-1", flexible="0+"):
     """Add a voter to the metadata quorum (KIP-853)."""
 

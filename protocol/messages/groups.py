@@ -77,13 +77,13 @@ class ListGroupsResponse(Response, request=ListGroupsRequest, versions="0-5", fl
     groups: list[Group] = array(Group)
 
 
-class DeleteGroupsRequest(Request, key=ApiKey.DELETE_GROUPS, versions="0-2", flexible="2+"):
+class DeleteGroupsRequest(Request, key=ApiKey.DELETE_GROUPS, versions="0-3", flexible="2+"):
     """Delete empty groups with their offsets."""
 
     groups_names: list[str] = array(string)
 
 
-class DeleteGroupsResponse(Response, request=DeleteGroupsRequest, versions="0-2", flexible="2+"):
+class DeleteGroupsResponse(Response, request=DeleteGroupsRequest, versions="0-3", flexible="2+"):
     """Answer to DeleteGroupsRequest."""
 
     class Result(Struct):
@@ -92,6 +92,7 @@ class DeleteGroupsResponse(Response, request=DeleteGroupsRequest, versions="0-2"
         group_id: str = string()
         error_code: int = int16()
         """NON_EMPTY_GROUP if it has members."""
+        error_message: str | None = string("3+", default=None, nullable="3+")
 
     throttle_time_ms: int = int32(default=0)
     results: list[Result] = array(Result)

@@ -106,6 +106,10 @@ class StreamsGroupMetadataValue(Coded, versions="0", flexible="0+"):
     last_assignment_configs: list[LastAssignmentConfig] | None = array(
         LastAssignmentConfig, default=(), nullable="0+", tag=1
     )
+    stored_description_topology_epoch: int = int32(default=-1, tag=2)
+    """Topology epoch of the stored description (KIP-1331); -1 none, -2 uncertain."""
+    failed_description_topology_epoch: int = int32(default=-1, tag=3)
+    """Topology epoch whose description was refused for good; -1 none."""
 
 
 class StreamsGroupTargetAssignmentMemberKey(Coded, versions="0", flexible="none", key_type=21):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from protocol.api_keys import ApiKey
 from protocol.fields import array, boolean, int8, int16, int32, int64, string, struct, uint16
+from protocol.messages.topology_description import TopologyDescription
 from protocol.schema import Request, Response, Struct
 
 
@@ -48,7 +49,7 @@ class StreamsGroupTaskOffset(Struct):
 
 
 class StreamsGroupHeartbeatRequest(
-    Request, key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions="0", flexible="0+"
+    Request, key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions="0-1", flexible="0+"
 ):
     """Join, stay in or leave a streams group: one request for all."""
 
@@ -119,7 +120,7 @@ class StreamsGroupHeartbeatRequest(
 
 
 class StreamsGroupHeartbeatResponse(
-    Response, request=StreamsGroupHeartbeatRequest, versions="0", flexible="0+"
+    Response, request=StreamsGroupHeartbeatRequest, versions="0-1", flexible="0+"
 ):
     """Answer to StreamsGroupHeartbeatRequest."""
 
@@ -148,10 +149,11 @@ class StreamsGroupHeartbeatResponse(
     member_id: str = string()
     member_epoch: int = int32()
     heartbeat_interval_ms: int = int32()
-    acceptable_recovery_lag: int = int32()
-    """How far behind a warm-up task may be to count as restored."""
+    acceptable_recovery_lag_legacy: int = int32("0", default=0)
     task_offset_interval_ms: int = int32()
     """How often members tell how far their tasks are."""
+    acceptable_recovery_lag: int = int64("1+", default=-1)
+    """How far behind a warm-up task may be to count as restored."""
     status: list[Status] | None = array(Status, nullable="0+")
     active_tasks: list[StreamsGroupTaskIds] | None = array(
         StreamsGroupTaskIds, default=None, nullable="0+"
@@ -163,6 +165,8 @@ class StreamsGroupHeartbeatResponse(
     warmup_tasks: list[StreamsGroupTaskIds] | None = array(
         StreamsGroupTaskIds, default=None, nullable="0+"
     )
+    topology_description_required: bool = boolean("1+", default=False)
+    """Whether the broker wants the description of the topology (KIP-1331)."""
     endpoint_information_epoch: int = int32()
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = array(
         EndpointToPartitions, default=None, nullable="0+"
@@ -171,12 +175,13 @@ class StreamsGroupHeartbeatResponse(
 
 
 class StreamsGroupDescribeRequest(
-    Request, key=ApiKey.STREAMS_GROUP_DESCRIBE, versions="0", flexible="0+"
+    Request, key=ApiKey.STREAMS_GROUP_DESCRIBE, versions="0-1", flexible="0+"
 ):
     """Describe streams groups."""
 
     group_ids: list[str] = array(string)
     include_authorized_operations: bool = boolean()
+    include_topology_description: bool = boolean("1+", default=False)
 
 
 class StreamsGroupDescribeAssignment(Struct):
@@ -188,7 +193,7 @@ class StreamsGroupDescribeAssignment(Struct):
 
 
 class StreamsGroupDescribeResponse(
-    Response, request=StreamsGroupDescribeRequest, versions="0", flexible="0+"
+    Response, request=StreamsGroupDescribeRequest, versions="0-1", flexible="0+"
 ):
     """Answer to StreamsGroupDescribeRequest."""
 
@@ -246,6 +251,13 @@ class StreamsGroupDescribeResponse(
         topology: Topology | None = struct(Topology, default=None, nullable="0+")
         members: list[Member] = array(Member)
         authorized_operations: int = int32(default=-2147483648)
+        topology_description: TopologyDescription | None = struct(
+            TopologyDescription, "1+", default=None, nullable="1+"
+        )
+        topology_description_status: int = int8("1+", default=0)
+        """0 not asked for, 1 not stored, 2 could not be fetched, 3 here (KIP-1331)."""
+        assignor_name: str | None = string("1+", default=None, nullable="1+")
+        """The assignor of the next assignment (KIP-1357)."""
 
     throttle_time_ms: int = int32(default=0)
     groups: list[Group] = array(Group)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from protocol.api_keys import ApiKey
-from protocol.fields import array, int16, int32, int64, string
+from protocol.fields import array, int16, int32, int64, string, uuid
 from protocol.schema import Request, Response, Struct
+from protocol.uuids import ZERO_UUID
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
-class TxnOffsetCommitRequest(Request, key=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+"):
+class TxnOffsetCommitRequest(Request, key=ApiKey.TXN_OFFSET_COMMIT, versions="0-6", flexible="3+"):
     """Store a group's positions as part of a transaction."""
 
     class Topic(Struct):
@@ -22,14 +28,15 @@ class TxnOffsetCommitRequest(Request, key=ApiKey.TXN_OFFSET_COMMIT, versions="0-
             """Epoch of the last record that was read; -1 if not known."""
             committed_metadata: str | None = string(nullable="0+")
 
-        name: str = string()
+        name: str = string("0-5", default="")
+        topic_id: UUID = uuid("6+", default=ZERO_UUID)
         partitions: list[Partition] = array(Partition)
 
     transactional_id: str = string()
     group_id: str = string()
     producer_id: int = int64()
     producer_epoch: int = int16()
-    generation_id: int = int32("3+", default=-1)
+    generation_id_or_member_epoch: int = int32("3+", default=-1)
     """-1 skips the check of the member (before KIP-447)."""
     member_id: str = string("3+", default="")
     group_instance_id: str | None = string("3+", default=None, nullable="0+")
@@ -37,7 +44,7 @@ class TxnOffsetCommitRequest(Request, key=ApiKey.TXN_OFFSET_COMMIT, versions="0-
 
 
 class TxnOffsetCommitResponse(
-    Response, request=TxnOffsetCommitRequest, versions="0-5", flexible="3+"
+    Response, request=TxnOffsetCommitRequest, versions="0-6", flexible="3+"
 ):
     """Answer to TxnOffsetCommitRequest."""
 
@@ -50,7 +57,8 @@ class TxnOffsetCommitResponse(
             partition_index: int = int32()
             error_code: int = int16()
 
-        name: str = string()
+        name: str = string("0-5", default="")
+        topic_id: UUID = uuid("6+", default=ZERO_UUID)
         partitions: list[Partition] = array(Partition)
 
     throttle_time_ms: int = int32(default=0)

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.end_to_end`: ours beside Apache Kafka 4.3.1, on this machine.
+"""`python -m tests.benchmarks.end_to_end`: ours beside Apache Kafka 4, on this machine.
 
 Both brokers are started once. A turn thaws one of them, runs one row's tool against it and
 freezes it again, so that the other one costs nothing. A turn whose tool fails is counted as failed

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.pipeline`: the Spark jobs on ours and on Apache Kafka 4.3.1.
+"""`python -m tests.benchmarks.pipeline`: the Spark jobs on ours and on Apache Kafka 4.
 
 The broker is the only difference: the same jobs, the same records, the same Spark session in this
 process. As in `end_to_end`, both brokers are started once, a turn thaws one and freezes it again,

@@ -312,6 +312,7 @@ class Harness:
         partition: int = 0,
         metadata: str | None = "",
         instance: str | None = None,
+        version: int = 5,
     ) -> ErrorCode:
         position = TxnOffsetCommitRequest.Topic.Partition(
             partition_index=partition,
@@ -324,13 +325,13 @@ class Harness:
             group_id=group_id,
             producer_id=producer_id,
             producer_epoch=0,
-            generation_id=generation,
+            generation_id_or_member_epoch=generation,
             member_id=member_id,
             group_instance_id=instance,
             topics=[TxnOffsetCommitRequest.Topic(name=topic, partitions=[position])],
         )
         inbox = self._inbox()
-        self.run(self.shard.handle_transactional_commit(request, inbox, self.now_ms))
+        self.run(self.shard.handle_transactional_commit(request, version, inbox, self.now_ms))
         return ErrorCode(inbox.response.topics[0].partitions[0].error_code)
 
     def fetch(

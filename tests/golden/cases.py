@@ -33,7 +33,10 @@ ADDED_WITHOUT_A_NEW_VERSION: dict[tuple[str, int], frozenset[str]] = {
         }
     ),
 }
-"""Fields of 4.3.1 that 3.9.1 lacks in the same version; all are tagged but that of share groups."""
+"""Fields of 4.4.0 that 3.9.1 lacks in the same version; all are tagged but that of share groups."""
+
+RENAMED = {("TxnOffsetCommitRequest", "generation_id_or_member_epoch"): "generation_id"}
+"""Fields that have another name in 3.9.1."""
 
 INCOMPATIBLE = {
     (KAFKA_3, "ReadShareGroupStateSummaryResponse"),
@@ -90,6 +93,8 @@ def _planned(kafka_version: str) -> Iterator[tuple[str, Message, Question]]:
                 ours, json = Filling(version, path, _omitted(kafka_version, name, version)).of(
                     message
                 )
+                if kafka_version == KAFKA_3:
+                    json = {RENAMED.get((name, key), key): json[key] for key in json}
                 yield title, ours, Question(definition, in_json, with_kafkas_names(json))
 
 

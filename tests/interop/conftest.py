@@ -203,7 +203,10 @@ def is_served(admin: AdminClient, name: str, partitions: int) -> bool:
     return len(known) == partitions and all(one.leader >= 0 for one in known)
 
 
-@pytest.fixture(scope="session", params=[jars.KAFKA_3, jars.KAFKA_4])
+@pytest.fixture(
+    scope="session",
+    params=[jars.KAFKA_3, pytest.param(jars.KAFKA_4_3, marks=pytest.mark.slow), jars.KAFKA_4],
+)
 def tools(request: pytest.FixtureRequest) -> Iterator[Tools]:
     """Return Kafka's tools, of each version in turn."""
     tools = Tools(request.param)

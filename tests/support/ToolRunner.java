@@ -6,11 +6,11 @@ import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
-import org.apache.kafka.common.utils.Exit;
 
 /**
  * Runs one command-line class after the other in this JVM, so that a tool costs no JVM start.
@@ -59,15 +59,37 @@ public final class ToolRunner {
         InputStream requests = System.in;
         System.setOut(new PrintStream(OUT, true));
         System.setErr(new PrintStream(ERR, true));
-        Exit.setExitProcedure((code, message) -> exit(code));
-        Exit.setHaltProcedure((code, message) -> exit(code));
-        Exit.setShutdownHookAdder((name, hook) -> SHUTDOWN_HOOKS.add(hook));
+        trap("setExitProcedure", "Procedure");
+        trap("setHaltProcedure", "Procedure");
+        trap("setShutdownHookAdder", "ShutdownHookAdder");
         BufferedReader reader = new BufferedReader(new InputStreamReader(requests, StandardCharsets.US_ASCII));
         for (String line = reader.readLine(); line != null; line = reader.readLine()) {
             answers.println(answer(line.split(" ")));
             answers.flush();
         }
         Runtime.getRuntime().halt(0);
+    }
+
+    /** By reflection: Exit moved to another package in 4.4.0. */
+    private static void trap(String setter, String kind) throws ReflectiveOperationException {
+        Class<?> exits = exitClass();
+        Class<?> type = Class.forName(exits.getName() + "$" + kind);
+        Object trap = Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (proxy, method, arguments) -> {
+            if (arguments[0] instanceof Integer code) {
+                exit(code);
+            }
+            SHUTDOWN_HOOKS.add((Runnable) arguments[1]);
+            return null;
+        });
+        exits.getMethod(setter, type).invoke(null, trap);
+    }
+
+    private static Class<?> exitClass() throws ClassNotFoundException {
+        try {
+            return Class.forName("org.apache.kafka.common.utils.internals.Exit");
+        } catch (ClassNotFoundException before44) {
+            return Class.forName("org.apache.kafka.common.utils.Exit");
+        }
     }
 
     private static void exit(int code) {

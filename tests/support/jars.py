@@ -11,16 +11,20 @@ import hashlib
 import shutil
 from pathlib import Path
 
-KAFKA_4 = "4.3.1"
+KAFKA_4 = "4.4.0"
+KAFKA_4_3 = "4.3.1"
 KAFKA_3 = "3.9.1"
 CLIENTS_2 = "2.8.2"
-STREAMS = "streams-4.3.1"
+STREAMS = "streams-4.4.0"
+STREAMS_4_3 = "streams-4.3.1"
 
 ARTIFACTS = {
     KAFKA_4: ("kafka_2.13", "kafka-tools"),
+    KAFKA_4_3: ("kafka_2.13", "kafka-tools"),
     KAFKA_3: ("kafka_2.13", "kafka-tools"),
     CLIENTS_2: ("kafka-clients",),
     STREAMS: ("kafka-streams",),
+    STREAMS_4_3: ("kafka-streams",),
 }
 """What each set of jars is resolved from; a set is named after its version, which it ends with."""
 
@@ -28,20 +32,20 @@ PROGRAMS = {
     "tests/benchmarks/java/ShareLoad.java": (KAFKA_4,),
     "tests/benchmarks/java/TransactionLoad.java": (KAFKA_4,),
     "tests/golden/GoldenBatches.java": (KAFKA_4,),
-    "tests/golden/GoldenMessages.java": (KAFKA_3, KAFKA_4),
+    "tests/golden/GoldenMessages.java": (KAFKA_3, KAFKA_4_3, KAFKA_4),
     "tests/golden/GoldenPatterns.java": (KAFKA_4,),
     "tests/golden/GoldenQuotas.java": (KAFKA_4,),
     "tests/golden/GoldenText.java": (KAFKA_4,),
-    "tests/interop/java/Delays.java": (CLIENTS_2, KAFKA_4),
+    "tests/interop/java/Delays.java": (CLIENTS_2, KAFKA_4_3, KAFKA_4),
     "tests/interop/java/MovedLeader.java": (KAFKA_4,),
     "tests/interop/java/ConsumerProtocol.java": (KAFKA_4,),
     "tests/interop/java/ShareConsumers.java": (KAFKA_4,),
-    "tests/interop/java/Scenarios.java": (CLIENTS_2, KAFKA_3, KAFKA_4),
-    "tests/interop/java/Secured.java": (CLIENTS_2, KAFKA_3, KAFKA_4),
+    "tests/interop/java/Scenarios.java": (CLIENTS_2, KAFKA_3, KAFKA_4_3, KAFKA_4),
+    "tests/interop/java/Secured.java": (CLIENTS_2, KAFKA_3, KAFKA_4_3, KAFKA_4),
     "tests/interop/java/SteadyLoad.java": (KAFKA_4,),
-    "tests/interop/java/Transactions.java": (CLIENTS_2, KAFKA_3, KAFKA_4),
-    "tests/interop/java/WordCount.java": (STREAMS,),
-    "tests/support/ToolRunner.java": (KAFKA_3, KAFKA_4),
+    "tests/interop/java/Transactions.java": (CLIENTS_2, KAFKA_3, KAFKA_4_3, KAFKA_4),
+    "tests/interop/java/WordCount.java": (STREAMS_4_3, STREAMS),
+    "tests/support/ToolRunner.java": (KAFKA_3, KAFKA_4_3, KAFKA_4),
 }
 """The Java programs of the tests, and the sets of jars that each is compiled against."""
 
@@ -76,7 +80,7 @@ def classpath(version: str) -> str:
 
 
 def jar(version: str, artifact: str) -> Path:
-    """Return one jar of `version`, for example `jar("4.3.1", "kafka-clients")`."""
+    """Return one jar of `version`, for example `jar("4.4.0", "kafka-clients")`."""
     return libs(version) / f"{artifact}-{version}.jar"
 
 

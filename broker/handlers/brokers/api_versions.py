@@ -1,7 +1,8 @@
 """ApiVersions: the requests that this broker serves, from the API table, and its features.
 
-Versions 0 to 4: v3 features and the client's software (KIP-511, KIP-584), v4 also lists features
-that can be at level 0, which v3 clients cannot read.
+Versions 0 to 5: v3 features and the client's software (KIP-511, KIP-584), v4 also lists features
+that can be at level 0, which v3 clients cannot read, v5 the cluster and the node that the client
+means to reach (KIP-1242).
 """
 
 from __future__ import annotations
@@ -22,18 +23,17 @@ if TYPE_CHECKING:
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 FIRST_VERSION_WITH_SOFTWARE_NAME = 3
 FIRST_VERSION_WITH_LEVEL_0 = 4
+NO_NODE = -1
 OF_TELEMETRY = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
 """Listed where there is a place for metrics of clients: they would push them, and see errors."""
 
 
-@handles(ApiVersionsRequest, versions="0-4")
+@handles(ApiVersionsRequest, versions="0-5")
 def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """List requests and versions. A malformed software name is refused (KIP-511)."""
-    if context.api_version >= FIRST_VERSION_WITH_SOFTWARE_NAME and not (
-        _SOFTWARE.fullmatch(request.client_software_name)
-        and _SOFTWARE.fullmatch(request.client_software_version)
-    ):
-        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
+    """List requests and versions; refuse malformed software names (KIP-511) and strays (KIP-1242)."""
+    refusal = _refusal(context, request)
+    if refusal is not None:
+        return ApiVersionsResponse(error_code=refusal, api_keys=[])
     broker, client = context.broker, context.client
     features = broker.features
     if client is not None and request.client_software_name:
@@ -58,6 +58,22 @@ def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsRe
             for name, level in sorted(features.levels.items())
         ],
     )
+
+
+def _refusal(context: Context, request: ApiVersionsRequest) -> ErrorCode | None:
+    names_cluster, names_node = request.cluster_id is not None, request.node_id != NO_NODE
+    if names_cluster != names_node:
+        return ErrorCode.INVALID_REQUEST
+    if context.api_version >= FIRST_VERSION_WITH_SOFTWARE_NAME and not (
+        _SOFTWARE.fullmatch(request.client_software_name)
+        and _SOFTWARE.fullmatch(request.client_software_version)
+    ):
+        return ErrorCode.INVALID_REQUEST
+    own = context.broker.cluster_id, context.broker.config.broker_id
+    is_authenticating = context.client is not None and context.client.is_authenticating
+    if names_cluster and not is_authenticating and (request.cluster_id, request.node_id) != own:
+        return ErrorCode.REBOOTSTRAP_REQUIRED
+    return None
 
 
 @cache

@@ -1,10 +1,10 @@
 """The metadata quorum of a broker without ZooKeeper: its embedded store, a quorum of one.
 
-DescribeQuorum versions 0 to 2, AddRaftVoter 0 and 1, RemoveRaftVoter 0, UnregisterBroker 0; not
-served with ZooKeeper, as by Apache Kafka 3.9. To a tool the store looks like the log
-`__cluster_metadata` of a combined node: its transactions count as offsets, the controller's epoch
-is the leader's, and this broker the only voter. Nobody can be added to it or removed, which is
-answered as by an Apache Kafka node whose voters are in its property file.
+DescribeQuorum versions 0 to 2, AddRaftVoter 0 and 1, RemoveRaftVoter 0, UnregisterBroker 0,
+UnregisterController 0; not served with ZooKeeper, as by Apache Kafka 3.9. To a tool the store looks
+like the log `__cluster_metadata` of a combined node: its transactions count as offsets, the
+controller's epoch is the leader's, and this broker the only voter. Nobody can be added to it or
+removed, which is answered as by an Apache Kafka node whose voters are in its property file.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from protocol.messages.cluster import (
     RemoveRaftVoterResponse,
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
+    UnregisterControllerRequest,
+    UnregisterControllerResponse,
 )
 
 if TYPE_CHECKING:
@@ -165,3 +167,19 @@ def unregister_broker(
         return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)
 
     return answer_later(context, work(), refuse, "unregister broker")
+
+
+@handles(UnregisterControllerRequest, versions="0", for_one=True)
+def unregister_controller(
+    context: Context, request: UnregisterControllerRequest
+) -> UnregisterControllerResponse:
+    """Refuse: the only controller is this broker, and active. Raises ApiError."""
+    require_on_cluster(context, AclOperation.ALTER)
+    controller_id = request.controller_id
+    if controller_id == context.broker.config.broker_id:
+        code = ErrorCode.INVALID_REQUEST
+        message = "Controller cannot unregister itself while it is active."
+    else:
+        code = ErrorCode.CONTROLLER_ID_NOT_REGISTERED
+        message = f"Controller ID {controller_id} is not currently registered."
+    return UnregisterControllerResponse(error_code=code, error_message=message)

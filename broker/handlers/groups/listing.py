@@ -113,7 +113,7 @@ def _describe(context: Context, group_id: str) -> DescribeGroupsResponse.Group:
         )
 
 
-@handles(DeleteGroupsRequest, versions="0-2")
+@handles(DeleteGroupsRequest, versions="0-3")
 def delete_groups(context: Context, request: DeleteGroupsRequest) -> Deferred[DeleteGroupsResponse]:
     """Delete empty groups; answered when that is committed."""
     response = DeleteGroupsResponse(results=[])

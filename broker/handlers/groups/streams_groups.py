@@ -1,10 +1,12 @@
 """StreamsGroupHeartbeat and StreamsGroupDescribe: groups of Kafka Streams applications (KIP-1071).
 
-StreamsGroupHeartbeat 0 asks for READ on the group and DESCRIBE on all topics of the topology, and
-for CREATE on internal topics that are missing. StreamsGroupDescribe 0 asks for DESCRIBE on the
-group and on all topics of its topology.
+StreamsGroupHeartbeat 0 and 1 ask for READ on the group and DESCRIBE on all topics of the topology,
+and for CREATE on internal topics that are missing. StreamsGroupDescribe 0 and 1 ask for DESCRIBE on
+the group and on all topics of its topology. StreamsGroupTopologyDescriptionUpdate 0 asks for READ on
+the group; no descriptions are stored, as by an Apache Kafka broker without a plug-in for them
+(KIP-1331).
 
-Both are answered with UNSUPPORTED_VERSION where `group.coordinator.rebalance.protocols` has no
+All are answered with UNSUPPORTED_VERSION where `group.coordinator.rebalance.protocols` has no
 "streams", and where the feature `streams.version` is not finalised: some broker may not be able to
 coordinate such a group.
 """
@@ -36,6 +38,10 @@ from protocol.messages.streams_groups import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
+from protocol.messages.topology_description import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    StreamsGroupTopologyDescriptionUpdateResponse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,6 +52,7 @@ if TYPE_CHECKING:
     from coordinator.streams_groups.heartbeats.responses import Outcome
 
 STREAMS_PROTOCOL: Final = "streams"
+NOT_STORED: Final = 1
 HIDDEN_TOPICS: Final = (
     "The described group uses topics that the client is not authorized to describe."
 )
@@ -58,7 +65,7 @@ def _is_served(context: Context) -> bool:
     return is_served(context, STREAMS_VERSION, STREAMS_PROTOCOL)
 
 
-@handles(StreamsGroupHeartbeatRequest, versions="0")
+@handles(StreamsGroupHeartbeatRequest, versions="0-1")
 @in_steps
 def streams_group_heartbeat(
     context: Context, request: StreamsGroupHeartbeatRequest
@@ -117,7 +124,7 @@ def _topics(subtopologies: Iterable[Subtopology]) -> Iterator[str]:
         yield from required_topics([each])
 
 
-@handles(StreamsGroupDescribeRequest, versions="0")
+@handles(StreamsGroupDescribeRequest, versions="0-1")
 def streams_group_describe(
     context: Context, request: StreamsGroupDescribeRequest
 ) -> Deferred[StreamsGroupDescribeResponse]:
@@ -126,6 +133,10 @@ def streams_group_describe(
     async def work() -> StreamsGroupDescribeResponse:
         is_served = _is_served(context)
         groups = await described_groups(context, request, DESCRIPTION, is_served=is_served)
+        if request.include_topology_description:
+            for group in groups:
+                if group.error_code == ErrorCode.NONE:
+                    group.topology_description_status = NOT_STORED
         return await encoded_in_slices(context, StreamsGroupDescribeResponse(groups=groups))
 
     return in_background(context.broker.spawn, work(), "streams groups described")
@@ -147,6 +158,21 @@ def _topics_of(group: Described) -> set[str]:
 
 def _described(shard: GroupShard, group_id: str) -> Steps[Described]:
     return shard.streams.describe(group_id)
+
+
+@handles(StreamsGroupTopologyDescriptionUpdateRequest, versions="0")
+def update_topology_description(
+    context: Context, request: StreamsGroupTopologyDescriptionUpdateRequest
+) -> StreamsGroupTopologyDescriptionUpdateResponse:
+    """Refuse, with what Apache Kafka says where no plug-in stores descriptions."""
+    if not _is_served(context):
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    if not is_allowed_on_group(context, AclOperation.READ, request.group_id):
+        raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    return StreamsGroupTopologyDescriptionUpdateResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION,
+        error_message="The broker has no streams group topology description plugin configured.",
+    )
 
 
 DESCRIPTION: Final = Description(_described, not_described, _topics_of, HIDDEN_TOPICS)

@@ -1,7 +1,8 @@
 """TxnOffsetCommit: store a group's positions as part of a transaction.
 
-Versions 0-5: v2 leader epoch, v3 the member and its generation (KIP-447), v4 TRANSACTION_ABORTABLE,
-v5 adds the group's partition of `__consumer_offsets` to the transaction (KIP-890).
+Versions 0-6: v2 leader epoch, v3 the member and its generation (KIP-447), v4 TRANSACTION_ABORTABLE,
+v5 adds the group's partition of `__consumer_offsets` to the transaction (KIP-890), v6 topic ids,
+member epochs and their errors (KIP-1319).
 
 Partitions that do not exist, and topics that the client may not READ, are refused one by one; the
 response has the order of the request. A request with many positions is stored in pieces, as by
@@ -33,6 +34,7 @@ from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
+    from uuid import UUID
 
     from broker.coordinators.group_shard_runtime import GroupShardRuntime
     from broker.handlers.records.transaction_verification import Verified
@@ -43,17 +45,19 @@ LOADING_SINCE = 2
 """Older producers cannot handle COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
 ABORTABLE_SINCE = 4
 ADDS_PARTITIONS_SINCE = 5
+TOPIC_ID_SINCE = 6
 UNCHECKED_SEQUENCE = -1
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 Topic = TxnOffsetCommitRequest.Topic
 Answer = TxnOffsetCommitResponse.Topic.Partition
-Place: TypeAlias = "tuple[str, int]"
+Place: TypeAlias = "tuple[str, UUID, int]"
+"""A partition by the name and the id of its topic, and its index."""
 Codes: TypeAlias = "Mapping[Place, int]"
 """Errors, or none, by partition."""
 
 
-@handles(TxnOffsetCommitRequest, versions="0-5")
+@handles(TxnOffsetCommitRequest, versions="0-6")
 @in_steps
 def txn_offset_commit(
     context: Context, request: TxnOffsetCommitRequest
@@ -65,6 +69,10 @@ def txn_offset_commit(
     if not is_allowed_on_group(context, AclOperation.READ, request.group_id):
         code = ErrorCode.GROUP_AUTHORIZATION_FAILED
         return (yield from _answers(request, {}, lambda _: code, context.api_version))
+    if context.api_version >= TOPIC_ID_SINCE:
+        for topic in request.topics:
+            topic.name = context.broker.metadata.topic_name(topic.topic_id) or ""
+            yield
     pieces = []
     for piece in in_pieces(request.topics, partial(_existing_in, context)):
         if piece:
@@ -128,7 +136,7 @@ def _commit(
 ) -> Deferred[TxnOffsetCommitResponse]:
     """Commit one piece; the coordinator of the group may have moved since."""
     reply: Deferred[TxnOffsetCommitResponse] = Deferred()
-    groups = context.broker.groups
+    groups, version = context.broker.groups, context.api_version
     try:
         shard: GroupShardRuntime = groups.shard_for(request.group_id)
         place = shard.partition.topic, shard.partition.index
@@ -139,7 +147,7 @@ def _commit(
         reply.complete(commit_error(request, transactional_storage_error(error.code)))
         return reply
     now_ms = context.broker.clock.now_ms()
-    effects = shard.groups.handle_transactional_commit(request, reply, now_ms)
+    effects = shard.groups.handle_transactional_commit(request, version, reply, now_ms)
     shard.run(effects, verified.guards.get(place))
     return reply
 
@@ -148,7 +156,7 @@ def _note(codes: dict[Place, int], value: TxnOffsetCommitResponse) -> None:
     """Add what became of some partitions; of one that is named twice, the error."""
     for topic in value.topics:
         for each in topic.partitions:
-            place = topic.name, each.partition_index
+            place = topic.name, topic.topic_id, each.partition_index
             codes[place] = codes.get(place) or each.error_code
 
 
@@ -159,6 +167,8 @@ def _with_refused(
     """What became of each partition, in the order of the request and in codes the client knows."""
 
     def refusal(topic: Topic) -> ErrorCode:
+        if not topic.name and context.api_version >= TOPIC_ID_SINCE:
+            return ErrorCode.UNKNOWN_TOPIC_ID
         may = would_be_allowed_on_topic(context, AclOperation.READ, topic.name)
         return UNKNOWN if may else ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
@@ -174,15 +184,17 @@ def _answers(
     """`codes` by partition, and for the others in a topic `refusal_of` it."""
     topics = []
     for topic in request.topics:
-        name, refusal = topic.name, refusal_of(topic)
+        name, topic_id, refusal = topic.name, topic.topic_id, refusal_of(topic)
         answers: list[Answer] = []
         for start in range(0, len(topic.partitions), ANSWERS_AT_ONCE):
             for each in topic.partitions[start : start + ANSWERS_AT_ONCE]:
                 index = each.partition_index
-                code = _shown(codes.get((name, index), refusal), version)
+                code = _shown(codes.get((name, topic_id, index), refusal), version)
                 answers.append(Answer(partition_index=index, error_code=code))
             yield
-        topics.append(TxnOffsetCommitResponse.Topic(name=name, partitions=answers))
+        topics.append(
+            TxnOffsetCommitResponse.Topic(name=name, topic_id=topic_id, partitions=answers)
+        )
         yield
     return TxnOffsetCommitResponse(topics=topics)
 
@@ -203,10 +215,13 @@ def _like(
         group_id=request.group_id,
         producer_id=request.producer_id,
         producer_epoch=request.producer_epoch,
-        generation_id=request.generation_id,
+        generation_id_or_member_epoch=request.generation_id_or_member_epoch,
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
-        topics=[Topic(name=topic.name, partitions=partitions) for topic, partitions in piece],
+        topics=[
+            Topic(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
+            for topic, partitions in piece
+        ],
     )
 
 

@@ -111,7 +111,11 @@ def _list_versions(
     frame: memoryview, peer: Client, connection: Connection
 ) -> tuple[list[Part] | None, bool]:
     """Have ApiVersions answered as to anyone; whether the versions are in the answer."""
-    answer = connection.services.dispatcher.dispatch(frame, peer, connection)
+    peer.is_authenticating = True
+    try:
+        answer = connection.services.dispatcher.dispatch(frame, peer, connection)
+    finally:
+        peer.is_authenticating = False
     if isinstance(answer, Deferred):  # only one that is too long to be read at once
         answer.abandon()
         connection.close(f"ApiVersions of {len(frame)} bytes during authentication")

@@ -78,7 +78,7 @@ class ClassicJoins:
         request, caller = joining.request, joining.caller
         is_unknown = request.member_id == NO_MEMBER_ID
         member_id = self._parts.new_id() if is_unknown else request.member_id
-        self._departures.check_room(group, member_id)
+        self._departures.check_room(group, member_id, request.group_instance_id)
         if not _supports(group, joining):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, NO_PROTOCOL_IN_COMMON)
         is_dynamic = request.group_instance_id is None

@@ -28,6 +28,7 @@ from coordinator.consumer_groups.records import (
 from coordinator.effects import Effects
 from coordinator.groups.responses import join_error, sync_error
 from coordinator.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
+from coordinator.modern_groups.epochs import NEVER_ASSIGNED_MS
 from coordinator.modern_groups.group_table import GroupTable
 from coordinator.records import CONSUMER_GROUP_KEYS, group_tombstone
 from protocol.errors import ApiError, ErrorCode
@@ -121,7 +122,7 @@ def upgrade_records(group: ClassicGroup, parts: ShardParts) -> list[OffsetsRecor
         *(member_record(group_id, member) for member in members),
         epoch_record(group_id, epoch, parts.hashes.of_group(topics)),
         *(target_record(group_id, member.member_id, _target(member)) for member in members),
-        target_epoch_record(group_id, epoch, 0),
+        target_epoch_record(group_id, epoch, NEVER_ASSIGNED_MS),
         *(current_record(group_id, member) for member in members),
     ]
 

@@ -22,9 +22,10 @@ from coordinator.consumer_groups.records import (
     epoch_record,
     member_tombstones,
     pattern_tombstone,
+    target_epoch_record,
 )
 from coordinator.modern_groups.checks import check_room, unknown_member
-from coordinator.modern_groups.epochs import STATIC_LEAVING_EPOCH
+from coordinator.modern_groups.epochs import NEVER_ASSIGNED_MS, STATIC_LEAVING_EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,9 +50,12 @@ class Departures:
         self._parts = parts
         self._downgraded = downgraded
 
-    def check_room(self, group: ConsumerGroup, member_id: str) -> None:
+    def check_room(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
         """Raise GROUP_MAX_SIZE_REACHED if the group is full and this is not a member."""
-        if member_id not in group.members:
+        is_member = member_id in group.members or (
+            instance_id is not None and group.static_member(instance_id) is not None
+        )
+        if not is_member:
             check_room("consumer", group.members, self._parts.settings.max_size)
 
     def leave(
@@ -101,7 +105,10 @@ class Departures:
                 effects.records.append(pattern_tombstone(group_id, pattern))
                 rematch(subscriptions, group.resolved.get(pattern), None)
         metadata_hash = self._parts.hashes.of_group(subscriptions.topics)
-        effects.records.append(epoch_record(group_id, group.epoch + 1, metadata_hash))
+        epoch = group.epoch + 1
+        effects.records.append(epoch_record(group_id, epoch, metadata_hash))
+        if len(members) == len(group.members):
+            effects.records.append(target_epoch_record(group_id, epoch, NEVER_ASSIGNED_MS))
         for member_id in member_ids:
             watches.forget_member(group_id, member_id)
 

@@ -3,7 +3,8 @@
 In the order of what a heartbeat may change, each with its record:
 
     the member        new, replaced (a static member's next incarnation), or subscribed anew
-    the group epoch   if subscriptions changed, or the topics that they name
+    the group epoch   if subscriptions changed, the topics that they name, or the assignor that
+                      most members prefer
     the target        if it is of an older epoch than the group's, and the last one is
                       `group.consumer.assignment.interval.ms` old
     what it owns      one step towards the target (`reconciliation`)
@@ -129,7 +130,7 @@ class Heartbeats:
 
     def _stay(self, beat: Beat) -> ConsumerGroupHeartbeatResponse:
         request, group = beat.request, beat.group
-        self._departures.check_room(group, request.member_id)
+        self._departures.check_room(group, request.member_id, request.instance_id)
         member_id = request.member_id or self._parts.new_id()
         member = self._member(beat, member_id)
         updated = updated_member(member, request, beat.caller)
@@ -164,7 +165,11 @@ class Heartbeats:
         )
         has_changed = changed_names or change is not PatternChange.NONE
         is_settled = change is PatternChange.RESOLVED or updated.classic is not None
-        must_bump = changed_names or (has_changed and is_settled)
+        must_bump = (
+            changed_names
+            or (has_changed and is_settled)
+            or (updated.classic is None and self._prefer_another(group, member, updated))
+        )
         epoch, are_alike = self._group_epoch(beat, member, updated, must_bump=must_bump)
         return Noted(epoch, are_alike, has_changed)
 
@@ -273,6 +278,14 @@ class Heartbeats:
         replaced_id = None if replaced is None else replaced.member_id
         change = Change(group_epoch, are_alike, assignor, updated, replaced_id)
         return group_epoch, assign_now(parts, group, change, beat.effects, beat.now_ms)
+
+    def _prefer_another(
+        self, group: ConsumerGroup, member: ConsumerMember, updated: ConsumerMember
+    ) -> bool:
+        """Whether most members prefer another assignor than before this heartbeat."""
+        if updated.assignor == member.assignor:
+            return False
+        return self._assignor(group, member, updated) != self._assignor(group, member, member)
 
     def _assignor(
         self, group: ConsumerGroup, member: ConsumerMember, updated: ConsumerMember

@@ -6,8 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from coordinator.modern_groups.checks import unknown_member
+from coordinator.modern_groups.epochs import NEVER_ASSIGNED_MS
 from coordinator.streams_groups.heartbeats.responses import Outcome, answer
-from coordinator.streams_groups.records import epoch_record, member_tombstones
+from coordinator.streams_groups.records import (
+    epoch_record,
+    member_tombstones,
+    target_epoch_record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,12 +52,15 @@ class Departures:
             effects.records += member_tombstones(group_id, member_id)
             watches.forget_member(group_id, member_id)
         effects.on_append_failed = partial(watches.not_removed, group_id, member_ids)
+        epoch = group.epoch + 1
         effects.records.append(
             epoch_record(
                 group_id,
-                group.epoch + 1,
+                epoch,
                 group.metadata_hash,
                 group.validated_topology_epoch,
                 group.assignment_configs,
             )
         )
+        if len(members) == len(group.members):
+            effects.records.append(target_epoch_record(group_id, epoch, NEVER_ASSIGNED_MS))

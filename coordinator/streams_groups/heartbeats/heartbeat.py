@@ -157,7 +157,7 @@ class Heartbeats:
 
     def _stay(self, beat: _Heartbeat) -> Outcome:
         request, group = beat.request, beat.group
-        if beat.is_joining:
+        if request.member_id not in group.members and beat.is_joining:
             check_room("streams", group.members, self._parts.settings.max_size)
         member = group.members.get(request.member_id)
         if member is None:

@@ -32,7 +32,6 @@ def answer(member_id: str, member_epoch: int, interval_ms: int) -> Response:
         member_id=member_id,
         member_epoch=member_epoch,
         heartbeat_interval_ms=interval_ms,
-        acceptable_recovery_lag=0,
         task_offset_interval_ms=0,
         status=[],
         endpoint_information_epoch=0,

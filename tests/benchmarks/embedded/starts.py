@@ -4,7 +4,7 @@
 
 Starts are medians of twenty, until the broker answers a client. The first broker of a process takes
 longer by what importing it takes, and has a row of its own. Each test of a thousand creates a
-topic, sends a record and reads it from the log. With `--apache` Apache Kafka 4.3.1 is started the
+topic, sends a record and reads it from the log. With `--apache` Apache Kafka 4 is started the
 same way, three times.
 """
 
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from broker.testing import EmbeddedBroker, EmbeddedCluster
 from tests.support.brokers.apache import apache_4
-from tests.support.jars import REPOSITORY
+from tests.support.jars import KAFKA_4, REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> None:
     row(f"{count} tests with a topic each", seconds)
     print(f"{'resident, after them':44} {kilobytes / 1024:9.1f} MB")
     if "--apache" in arguments:
-        row("start, Apache Kafka 4.3.1", _median(APACHE_STARTS, _apache))
+        row(f"start, Apache Kafka {KAFKA_4}", _median(APACHE_STARTS, _apache))
 
 
 def row(what: str, seconds: float) -> None:

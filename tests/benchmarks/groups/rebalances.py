@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.groups.rebalances [--smoke]
 
-`make bench ARGS="--rows groups"` has the same rows beside Apache Kafka 4.3.1. Members are those of
+`make bench ARGS="--rows groups"` has the same rows beside Apache Kafka 4. Members are those of
 `members.py`, with the intervals that both makes have by default, and the broker's processor time is
 all of its process, as it does nothing else.
 

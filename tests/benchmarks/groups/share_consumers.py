@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.groups.share_consumers [--smoke]
 
-`make bench ARGS="--rows share"` has the same rows beside Apache Kafka 4.3.1. Where polling
+`make bench ARGS="--rows share"` has the same rows beside Apache Kafka 4. Where polling
 acknowledges, the consumers are those of Apache's `kafka-share-consumer-perf-test`; it cannot
 acknowledge explicitly, which `ShareLoad.java` does, with a commit after each poll that is not
 waited for. The tool counts the time of joining, so that heartbeats are frequent here.

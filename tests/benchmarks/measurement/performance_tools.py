@@ -1,4 +1,4 @@
-"""Kafka 4.3.1's performance tools, each run in a JVM of its own, and what they printed.
+"""Kafka's performance tools, each run in a JVM of its own, and what they printed.
 
 They have none that commits after so many records: that one is a program of ours.
 """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from tests.benchmarks.measurement.contestants import APACHE, OURS
+from tests.support.jars import KAFKA_4
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,7 +25,7 @@ HEADINGS = (
     "row",
     "unit",
     "ours",
-    "Apache 4.3.1",
+    f"Apache {KAFKA_4}",
     "ours / Apache",
     "wanted",
     "MB/s",

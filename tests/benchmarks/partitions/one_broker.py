@@ -1,6 +1,6 @@
 """One broker with 50,000 partitions of one replica each, of which nearly all rest.
 
-Part of `tests.benchmarks.many_partitions`. Apache Kafka 4.3.1 gets fewer, as it takes too long with
+Part of `tests.benchmarks.many_partitions`. Apache Kafka 4 gets fewer, as it takes too long with
 50,000: the names of the rows say how many.
 
     create      from the request for the first topic until all partitions have a leader

@@ -194,6 +194,15 @@ def test_the_next_target_waits_for_the_interval() -> None:
     assert shares.told["a"] == {"t": [0, 1]}
 
 
+def test_a_group_that_everybody_left_is_assigned() -> None:
+    shares = share_harness(t=2)
+    shares.beat("a", "t")
+
+    shares.leave("a")
+
+    assert shares.group.assignment_epoch == shares.group.epoch == 3
+
+
 def test_a_large_group_is_assigned_in_steps() -> None:
     shares = share_harness(t=400)
     for member in "ab":

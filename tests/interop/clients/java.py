@@ -5,12 +5,24 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support import class_archives, jars
 from tests.support.tools import FLAGS
 
 SOURCES = Path(__file__).parents[1] / "java"
 RUN_SECONDS = 500
 ERROR_CHARACTERS = 5000
+
+each_version = pytest.mark.parametrize(
+    "version",
+    [
+        jars.CLIENTS_2,
+        pytest.param(jars.KAFKA_3, marks=pytest.mark.slow),
+        pytest.param(jars.KAFKA_4_3, marks=pytest.mark.slow),
+        jars.KAFKA_4,
+    ],
+)
 
 
 def run_scenarios(

@@ -1,4 +1,4 @@
-"""kafka-clients 2.8.2, 3.9.1 and 4.3.1: one Java program, compiled against each, says the same."""
+"""kafka-clients: one Java program, compiled against each version, says the same."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.interop.clients.java import run_scenarios
-from tests.support import jars
+from tests.interop.clients.java import each_version, run_scenarios
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +30,7 @@ EXPECTED = {
     "groups": "[Stable, 1, java-member, range, GroupNotEmptyException, 5, true, 2, null, false]",
     "offsets": "[0, 10, 6, 3, 3, 3, true]",
 }
-"""What Apache Kafka 4.3.1 makes each scenario print; `Scenarios.java` says what the values are."""
+"""What Apache Kafka makes each scenario print; `Scenarios.java` says what the values are."""
 
 
 @pytest.fixture(scope="session")
@@ -48,9 +47,7 @@ def results_of(bootstrap: str) -> Callable[[str], Results]:
 
 
 @pytest.mark.parametrize("scenario", EXPECTED)
-@pytest.mark.parametrize(
-    "version", [jars.CLIENTS_2, pytest.param(jars.KAFKA_3, marks=pytest.mark.slow), jars.KAFKA_4]
-)
+@each_version
 def test_kafka_clients_see_what_apaches_broker_shows_them(
     results_of: Callable[[str], Results], version: str, scenario: str
 ) -> None:

@@ -25,7 +25,7 @@ from tests.interop.transactions.test_exactly_once import (
     python_copier,
     values,
 )
-from tests.interop.workloads.word_count import LINES_AT_ONCE, WORDS_PER_LINE, WordCount
+from tests.interop.workloads.word_count import LINES_AT_ONCE, WORDS_PER_LINE, Options, WordCount
 from tests.support import jars
 from tests.support.brokers.trio import OFFSETS, TRANSACTIONS
 
@@ -189,7 +189,7 @@ def test_streams_counts_each_word_once_when_a_broker_is_killed(trio: Trio, tmp_p
     chapter_words = LINES_AT_ONCE * WORDS_PER_LINE
     for topic in ("lines", "words"):
         create_topic(trio.admin, topic, 2, replicas=3)
-    with closing(WordCount(trio.bootstrap, tmp_path)) as word_count:
+    with closing(WordCount(trio.bootstrap, tmp_path, Options())) as word_count:
         for chapter in range(3):
             word_count.give(chapter)
             word_count.wait_for(chapter * chapter_words + chapter_words // 2)

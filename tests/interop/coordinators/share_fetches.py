@@ -114,7 +114,7 @@ class Side:
         """
         kind = ShareStateQuestion
         topic = kind(
-            topic_id=self.topic_id, partitions=[kind.Partition(partition=0, leader_epoch=-1)]
+            topic_id=self.topic_id, partitions=[kind.Partition(partition=0, leader_epoch=0)]
         )
         request = ReadShareGroupStateRequest(group_id=self.group, topics=[topic])
         state = self.asks.ask(request, 0).results[0].partitions[0]

@@ -1,4 +1,4 @@
-"""Stock clients with `group.protocol=consumer`: kafka-clients 4.3.1, librdkafka, Apache's tools."""
+"""Stock clients with `group.protocol=consumer`: kafka-clients 4, librdkafka, Apache's tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups with members of both protocols, drawn, beside Apache Kafka 4.3.1."""
+"""Groups with members of both protocols, drawn, beside Apache Kafka 4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of share groups: kafka-clients 4.3.1 against our broker, or Apache Kafka itself."""
+"""Members of share groups: kafka-clients 4 against our broker, or Apache Kafka itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Share fetches and acknowledgements, drawn, beside Apache Kafka 4.3.1."""
+"""Share fetches and acknowledgements, drawn, beside Apache Kafka 4."""
 
 from __future__ import annotations
 

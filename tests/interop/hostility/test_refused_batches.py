@@ -95,7 +95,7 @@ def test_compacted_topic_names_records_without_a_key(
 def test_records_of_the_future_are_named(
     broker: BrokerProcess, new_topic: Callable[..., str]
 ) -> None:
-    # One hour is the default of 4.3.1; that of 3.9.1 is no limit.
+    # One hour is the default of 4; that of 3.9 is no limit.
     topic = new_topic(**{"message.timestamp.after.max.ms": "3600000"})
     now = now_ms()
     records = [NewRecord(now + add, None, b"v") for add in (0, 7_200_000, 3_000_000)]

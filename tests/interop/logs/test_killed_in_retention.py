@@ -1,6 +1,6 @@
 """kill -9 while retention frees the disk under load: it never gives back, and takes only the old.
 
-Segments of 60 KB, of which retention keeps two; Apache 4.3.1 takes none below 1 MiB.
+Segments of 60 KB, of which retention keeps two; Apache Kafka 4 takes none below 1 MiB.
 """
 
 from __future__ import annotations

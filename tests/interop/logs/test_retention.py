@@ -1,7 +1,7 @@
 """Retention on a running broker: what goes, what stays, and that settings count at once.
 
 With AGAINST=apache these tests ask Apache Kafka itself. Segments of 1 MiB are the smallest that
-Apache 4.3.1 takes.
+Apache Kafka 4 takes.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from confluent_kafka import admin as admin_types
 from tests.interop.clients import aio, confluent, java, kafka_python, kcat
 from tests.interop.clients.record import Record, Sending
 from tests.interop.conftest import ADMIN_TIMEOUT_SECONDS, against_apache
+from tests.support import jars
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -201,7 +202,10 @@ def test_retry_topics_are_not_compacted(
     assert refused.value.args[0].code() == KafkaError.INVALID_CONFIG
 
 
-@pytest.mark.parametrize("version", ["2.8.2", "4.3.1"])
+@pytest.mark.parametrize(
+    "version",
+    [jars.CLIENTS_2, pytest.param(jars.KAFKA_4_3, marks=pytest.mark.slow), jars.KAFKA_4],
+)
 def test_java_sends_and_receives_delays(
     bootstrap: str, new_topic: NewTopicFunction, version: str
 ) -> None:

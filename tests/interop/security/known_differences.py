@@ -1,6 +1,6 @@
 """What Apache Kafka's brokers answer otherwise, though access is the same (GAPS.md).
 
-3.9 differs from 4.3, which we follow, in a few more answers.
+3.9 differs from 4, which we follow, in a few more answers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OF_GROUP_CONFIGS = 1 << 10 | 1 << 11
 
 
 def is_of_4_3(difference: Difference) -> bool:
-    """Whether Apache Kafka 4.3 and we differ for a reason that is known."""
+    """Whether Apache Kafka 4 and we differ for a reason that is known."""
     return difference.step.key is ApiKey.METADATA and _is_being_created(difference)
 
 

@@ -51,7 +51,7 @@ def fight(
 
 
 def without_zookeeper(directory: Path) -> tuple[Contestant, Contestant]:
-    """Ours and Apache Kafka 4.3.1."""
+    """Ours and Apache Kafka 4."""
     return (
         Contestant.of(lambda port, keys: ours(directory / "ours", keys, port=port)),
         Contestant.of(lambda port, keys: apache_4(directory / "theirs", keys, port=port)),

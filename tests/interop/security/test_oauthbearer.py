@@ -11,6 +11,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from broker.runtime.clock import SystemClock
 from tests.broker.security.oauth.provider import jwk, key_set, rsa_key, token
+from tests.support import jars
 from tests.support.brokers.broker_process import BrokerProcess, free_port
 from tests.support.processes.waiting import wait_until
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from tests.support.tools import Outcome, Tools
 
 OAUTH = "org.apache.kafka.common.security.oauthbearer"
-HANDLERS = {"3.9.1": f"{OAUTH}.secured", "4.3.1": OAUTH}
-"""Where the classes are, by version."""
 AUDIENCE = "kafka"
 LIFE_SECONDS = 600
 
@@ -89,6 +88,7 @@ def with_java(
     """List topics with a tool that reads its token from a file."""
     path = tmp_path / "token"
     path.write_text(text)
+    package = f"{OAUTH}.secured" if tools.version == jars.KAFKA_3 else OAUTH
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={path.as_uri()}"
     allowed_files = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.files={path}"
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"{allowed} {allowed_files}")
@@ -96,7 +96,7 @@ def with_java(
     config.write_text(
         "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n"
         f"sasl.jaas.config={OAUTH}.OAuthBearerLoginModule required;\n"
-        f"sasl.login.callback.handler.class={HANDLERS[tools.version]}.OAuthBearerLoginCallbackHandler\n"
+        f"sasl.login.callback.handler.class={package}.OAuthBearerLoginCallbackHandler\n"
         f"sasl.oauthbearer.token.endpoint.url={path.as_uri()}\n"
         "sasl.oauthbearer.jwt.retriever.class="
         f"{OAUTH}.FileJwtRetriever\n"

@@ -88,7 +88,7 @@ def ask(broker: BrokerProcess, client_id: str, request: Request, version: int) -
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[BrokerProcess]]:
-    """Return Apache Kafka 4.3.1 and our broker, running."""
+    """Return Apache Kafka 4 and our broker, running."""
     brokers = [apache_4(tmp_path_factory.mktemp("apache")), ours(tmp_path_factory.mktemp("ours"))]
     try:
         for broker in brokers:
@@ -181,6 +181,7 @@ ASKED: list[Request] = [
             ({"ip": "1.2.3.4"}, CONNECTIONS, 1.5),
             ({"ip": "1.2.3.4"}, CONNECTIONS, 3e9),
             ({"user": "endless"}, REQUEST, float("inf")),
+            ({"user": "endless"}, REQUEST, float("nan")),
         )
     ],
     alteration((USER, FETCH, 1.0), (USER, FETCH, 2.0)),

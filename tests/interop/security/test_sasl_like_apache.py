@@ -1,4 +1,4 @@
-"""An authentication in any order is answered as by Apache Kafka 4.3: drawn dialogues with both.
+"""An authentication in any order is answered as by Apache Kafka 4: drawn dialogues with both.
 
 Long runs: `SASL_DIALOGUES=20000 SASL_SEED=7`.
 """

@@ -1,4 +1,4 @@
-"""What one make wrote about a streams group, the other loads: Apache Kafka 4.3.1 and ours."""
+"""What one make wrote about a streams group, the other loads: Apache Kafka 4 and ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka Streams 4.3 with `group.protocol=streams`, and Apache's tool for such groups."""
+"""Kafka Streams with `group.protocol=streams`, and Apache's tool for such groups."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.interop.workloads.word_count import (
     LINES_AT_ONCE,
     PARTITIONS,
     WORDS_PER_LINE,
+    Options,
     WordCount,
 )
 from tests.support import jars
@@ -38,6 +39,7 @@ QUICK = {
 GROUP = "word-count"
 INTERNAL_TOPICS = ("counts-repartition", "counts-changelog")
 CHAPTER_WORDS = LINES_AT_ONCE * WORDS_PER_LINE
+IN_TWO_THREADS = Options(protocol="streams", threads=2)
 
 
 @pytest.fixture
@@ -59,7 +61,9 @@ def test_application_counts_on_when_it_and_the_broker_are_killed(
     broker: BrokerProcess, tmp_path: Path
 ) -> None:
     with (
-        closing(WordCount(broker.bootstrap, tmp_path, protocol="streams", threads=2)) as counting,
+        closing(
+            WordCount(broker.bootstrap, tmp_path, Options(protocol="streams", threads=2))
+        ) as counting,
         closing(Tools(jars.KAFKA_4)) as tools,
     ):
         counting.give(0)
@@ -96,7 +100,7 @@ def test_instance_takes_over_with_its_copies_when_another_dies(
     broker: BrokerProcess, tmp_path: Path
 ) -> None:
     with (
-        closing(WordCount(broker.bootstrap, tmp_path, protocol="streams")) as counting,
+        closing(WordCount(broker.bootstrap, tmp_path, Options(protocol="streams"))) as counting,
         closing(Tools(jars.KAFKA_4)) as tools,
     ):
         copies = ("--add-config", "streams.num.standby.replicas=1")

@@ -1,4 +1,4 @@
-"""Heartbeats, commits and listings of streams groups, drawn, beside Apache Kafka 4.3.1."""
+"""Heartbeats, commits and listings of streams groups, drawn, beside Apache Kafka 4."""
 
 from __future__ import annotations
 

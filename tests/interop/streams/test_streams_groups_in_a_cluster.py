@@ -10,7 +10,7 @@ import pytest
 
 from coordinator.partitioner import partition_for
 from tests.interop.conftest import create_topic, eventually
-from tests.interop.workloads.word_count import LINES_AT_ONCE, WORDS_PER_LINE, WordCount
+from tests.interop.workloads.word_count import LINES_AT_ONCE, WORDS_PER_LINE, Options, WordCount
 from tests.support import jars
 from tests.support.brokers.trio import OFFSETS, Trio
 from tests.support.tools import Tools
@@ -48,7 +48,7 @@ def test_streams_counts_each_word_once_when_its_coordinator_dies(
         tools.check("features", *server, "upgrade", "--feature", "streams.version=1")
         for broker in trio.brokers:
             eventually(partial(has_streams, tools, broker.bootstrap))
-    application = WordCount(trio.bootstrap, tmp_path, protocol="streams")
+    application = WordCount(trio.bootstrap, tmp_path, Options(protocol="streams"))
     with closing(application) as counting:
         counting.give(0)
         counting.wait_for(CHAPTER_WORDS)

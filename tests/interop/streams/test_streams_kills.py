@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from broker.runtime import failpoints
 from tests.interop.conftest import against_apache, create_topic, wait_for_coordinators
 from tests.interop.streams.test_streams_groups import CHAPTER_WORDS, QUICK
-from tests.interop.workloads.word_count import PARTITIONS, WordCount
+from tests.interop.workloads.word_count import PARTITIONS, Options, WordCount
 from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_each_word_is_counted_once_whenever_the_broker_dies(
     mortal: BrokerProcess, tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)
-    count = WordCount(mortal.bootstrap, tmp_path, protocol="streams", threads=2)
+    count = WordCount(mortal.bootstrap, tmp_path, Options(protocol="streams", threads=2))
     with closing(count) as counting:
         for chapter in range(CHAPTERS):
             counting.give(chapter)
@@ -77,7 +77,7 @@ def test_application_begins_though_the_coordinator_dies_at_a_step(
     mortal.kill()
     mortal.environment = {failpoints.VARIABLE: step}
     mortal.start()
-    count = WordCount(mortal.bootstrap, tmp_path, protocol="streams", threads=2)
+    count = WordCount(mortal.bootstrap, tmp_path, Options(protocol="streams", threads=2))
     with closing(count) as counting:
         counting.give(0)
         mortal.wait_until_ended()

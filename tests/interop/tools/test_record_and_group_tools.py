@@ -14,7 +14,7 @@ from tests.interop.clients.record import BASE_TIMESTAMP_MS, Record, Sending, num
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.interop.conftest import NewTopicFunction
+    from tests.interop.conftest import NewName, NewTopicFunction
     from tests.support.tools import Outcome, Tools
 
 LINES = [f"line number {number}" for number in range(20)]
@@ -142,6 +142,33 @@ def test_group_is_listed_described_reset_and_deleted(
     assert group not in tools.check("consumer-groups", "--list", *server).lines
     said = described.output + described.errors
     assert "does not exist" in said or "not found" in said
+
+
+def test_streams_application_is_reset(
+    tools: Tools,
+    server: tuple[str, str],
+    bootstrap: str,
+    new_topic: NewTopicFunction,
+    new_name: NewName,
+) -> None:
+    topic, application = new_topic(), new_name("application")
+    internal = f"{application}-counts-changelog"
+    tools.check("topics", *server, "--create", "--topic", internal, "--partitions", "1")
+    confluent.produce(bootstrap, topic, numbered_records(3), Sending())
+    on_group = (*server, "--group", application)
+    tools.check(
+        *("console-consumer", *on_group, "--topic", topic, "--from-beginning"),
+        *("--max-messages", "3", "--timeout-ms", "20000"),
+    )
+
+    tools.check(
+        *("streams-application-reset", *server, "--application-id", application),
+        *("--input-topics", topic, "--to-offset", "1"),
+    )
+
+    (row,) = table(tools.check("consumer-groups", "--describe", *on_group))
+    assert (row["TOPIC"], row["CURRENT-OFFSET"]) == (topic, "1")
+    assert internal not in tools.check("topics", *server, "--list").lines
 
 
 def test_offsets_of_one_topic_are_deleted(

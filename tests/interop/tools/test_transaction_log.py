@@ -1,4 +1,4 @@
-"""DumpLogSegments of 3.9.1 and 4.3.1 reads what a transaction coordinator wrote."""
+"""DumpLogSegments of each version reads what a transaction coordinator wrote."""
 
 from __future__ import annotations
 
@@ -83,5 +83,6 @@ def decoded(said: str, name: str) -> list[tuple[str, list[str]]]:
                 for each in data["transactionPartitions"] or ()
                 for index in each["partitionIds"]
             ]
-            found.append((shown[data["transactionStatus"]], partitions))
+            state = data["transactionStatus"]  # a number until 4.3, a name since 4.4
+            found.append((shown.get(state, state), partitions))
     return found

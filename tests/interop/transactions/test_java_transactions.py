@@ -1,4 +1,4 @@
-"""Transactions of kafka-clients 2.8.2, 3.9.1 and 4.3.1, through one Java program for all."""
+"""Transactions of kafka-clients, through one Java program for all versions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.interop.clients.java import run_scenarios
+from tests.interop.clients.java import each_version, run_scenarios
 from tests.support import jars
 
 if TYPE_CHECKING:
@@ -32,12 +32,18 @@ EXPECTED = {
     "generation": "[CommitFailedException, 2]",
     "fenced-by-admin": f"[{FENCED}, 2/2, []]",
 }
-"""What Apache Kafka 4.3.1 makes each scenario print; `Transactions.java` says what is what."""
+"""What Apache Kafka makes each scenario print; `Transactions.java` says what is what."""
 
 OTHERWISE = {
     (jars.CLIENTS_2, "fenced-by-admin"): "not there",
-    (jars.KAFKA_4, "takeover"): f"[{OLD_EPOCH}, {OLD_EPOCH}, [first-0]]",
-    (jars.KAFKA_4, "timeout"): "[0/1, 2/2, InvalidTxnStateException, [heir-0]]",
+    **{
+        (version, scenario): printed
+        for version in (jars.KAFKA_4_3, jars.KAFKA_4)
+        for scenario, printed in (
+            ("takeover", f"[{OLD_EPOCH}, {OLD_EPOCH}, [first-0]]"),
+            ("timeout", "[0/1, 2/2, InvalidTxnStateException, [heir-0]]"),
+        )
+    },
 }
 """What differs by version: from 4.0 on, with transactions of version 2 (KIP-890), a client does not
 ask the coordinator before it sends, and each transaction has an epoch of its own."""
@@ -57,9 +63,7 @@ def results_of(bootstrap: str) -> Callable[[str], Results]:
 
 
 @pytest.mark.parametrize("scenario", EXPECTED)
-@pytest.mark.parametrize(
-    "version", [jars.CLIENTS_2, pytest.param(jars.KAFKA_3, marks=pytest.mark.slow), jars.KAFKA_4]
-)
+@each_version
 def test_transactions_are_what_apaches_broker_makes_of_them(
     results_of: Callable[[str], Results], version: str, scenario: str
 ) -> None:

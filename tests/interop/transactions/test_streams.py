@@ -1,4 +1,4 @@
-"""Kafka Streams 4.3 counts words exactly once, though it and the broker are killed (kill -9)."""
+"""Kafka Streams counts words exactly once, though it and the broker are killed (kill -9)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from tests.interop.workloads.word_count import (
     LINES_AT_ONCE,
     PARTITIONS,
     WORDS_PER_LINE,
+    Options,
     WordCount,
 )
+from tests.support import jars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +41,14 @@ def own_broker(new_broker: NewBroker, tmp_path: Path) -> Iterator[BrokerProcess]
     process.kill()
 
 
-@pytest.fixture(params=["classic", "streams"])
+@pytest.fixture(
+    params=[
+        Options(protocol=protocol, version=version)
+        for protocol in ("classic", "streams")
+        for version in (jars.STREAMS, jars.STREAMS_4_3)
+    ],
+    ids=lambda options: f"{options.protocol}-{options.version}",
+)
 def word_count(
     own_broker: BrokerProcess, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[WordCount]:
@@ -47,8 +56,7 @@ def word_count(
     admin = AdminClient({"bootstrap.servers": own_broker.bootstrap, "log_level": 0})
     for topic in ("lines", "words"):
         create_topic(admin, topic, PARTITIONS)
-    protocol: str = request.param
-    with closing(WordCount(own_broker.bootstrap, tmp_path, protocol=protocol)) as application:
+    with closing(WordCount(own_broker.bootstrap, tmp_path, request.param)) as application:
         yield application
 
 

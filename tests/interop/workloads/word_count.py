@@ -6,7 +6,7 @@ Without a cache it writes each word's every count: 1, 2, 3 and so on, none twice
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tests.interop.clients import confluent
 from tests.interop.clients.java import SOURCES
@@ -33,20 +33,21 @@ def lines(chapter: int) -> list[str]:
     return [" ".join(WORDS[(n * n + i * chapter) % 5] for i in range(4)) for n in numbers]
 
 
+class Options(NamedTuple):
+    """Of the application."""
+
+    protocol: str = "classic"
+    threads: int = 1
+    version: str = jars.STREAMS
+
+
 class WordCount:
     """The application, what it was given so far, and what it has said."""
 
-    def __init__(
-        self,
-        bootstrap: str,
-        directory: Path,
-        *,
-        protocol: str = "classic",
-        threads: int = 1,
-    ) -> None:
+    def __init__(self, bootstrap: str, directory: Path, options: Options) -> None:
         self._bootstrap = bootstrap
         self._directory = directory
-        self._options = "lines", "words", protocol, str(threads)
+        self._options = options
         self.given: Counter[str] = Counter()
         self.told: dict[bytes, list[int]] = defaultdict(list)
         self._reader = ConfluentReader(self._bootstrap, "words", "reader")
@@ -60,11 +61,13 @@ class WordCount:
         return another
 
     def _instance(self, name: str) -> Restarted:
-        classes = jars.compiled(jars.STREAMS, SOURCES / "WordCount.java")
-        classpath = f"{classes}:{jars.classpath(jars.STREAMS)}"
+        protocol, threads, version = self._options
+        classes = jars.compiled(version, SOURCES / "WordCount.java")
+        classpath = f"{classes}:{jars.classpath(version)}"
         java = [jars.java_home_tool("java"), *FLAGS, "-cp", classpath, "WordCount"]
         state = str(self._directory / f"{name}-state")
-        command = [*java, self._bootstrap, "word-count", state, *self._options]
+        command = [*java, self._bootstrap, "word-count", state, "lines", "words"]
+        command += [protocol, str(threads)]
         return Restarted(name, command, self._directory / f"{name}.out")
 
     def give(self, chapter: int) -> None:

@@ -1,6 +1,6 @@
-"""Apache Kafka's own brokers: 4.3.1 (KRaft) and 3.9.1 with ZooKeeper.
+"""Apache Kafka's own brokers: 4.4 or 4.3 (KRaft), and 3.9 with ZooKeeper.
 
-The second is two JVMs; its log directories carry `meta.properties` version 0 and
+The last is two JVMs; its log directories carry `meta.properties` version 0 and
 `partition.metadata`, the layout that our broker shares.
 """
 
@@ -56,17 +56,16 @@ def apache_4(
     *,
     port: int | None = None,
     as_its_script_does: bool = False,
+    version: str = jars.KAFKA_4,
 ) -> BrokerProcess:
-    """Return a formatted, not yet started Apache Kafka 4.3.1 node, broker and controller.
+    """Return a formatted, not yet started node of Apache Kafka 4, broker and controller.
 
     `listeners` among the properties are those for clients; `port` is then one of theirs.
     """
     port, controller_port = port or free_port(), free_port()
     properties = {"listeners": f"PLAINTEXT://127.0.0.1:{port}", **(properties or {})}
     listeners = properties["listeners"]
-    broker = BrokerProcess(
-        name=f"Apache {jars.KAFKA_4}", command=[], directory=directory, port=port
-    )
+    broker = BrokerProcess(name=f"Apache {version}", command=[], directory=directory, port=port)
     config = write_properties(
         directory / "server.properties",
         {
@@ -83,10 +82,10 @@ def apache_4(
         },
     )
     flags = SCRIPT_FLAGS if as_its_script_does else SHORT_LIVED_FLAGS
-    broker.command = java_command(jars.KAFKA_4, "kafka.Kafka", str(config), flags=flags)
+    broker.command = java_command(version, "kafka.Kafka", str(config), flags=flags)
     cluster_id = urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
     arguments = ["format", f"--cluster-id={cluster_id}", "--config", str(config)]
-    command = java_command(jars.KAFKA_4, "kafka.tools.StorageTool", *arguments, heap=SMALL_HEAP)
+    command = java_command(version, "kafka.tools.StorageTool", *arguments, heap=SMALL_HEAP)
     outcome = subprocess.run(
         command, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_SECONDS, check=False
     )

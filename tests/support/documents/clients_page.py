@@ -130,10 +130,13 @@ def _purpose(source: Path) -> str:
 
 
 def _tools() -> Iterable[str]:
-    yield "| version | tools |\n|---|---|\n"
-    for version, classes in sorted(CLASSES.items()):
-        names = ", ".join(f"`kafka-{name}`" for name in sorted(classes))
-        yield f"| {version} | {names} |\n"
+    yield "| versions | tools |\n|---|---|\n"
+    names: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(set().union(*CLASSES.values())):
+        versions = (version for version in sorted(CLASSES) if name in CLASSES[version])
+        names[", ".join(versions)].append(f"`kafka-{name}`")
+    for versions_of, alike in sorted(names.items()):
+        yield f"| {versions_of} | {', '.join(alike)} |\n"
 
 
 def _frameworks() -> Iterable[str]:

@@ -46,7 +46,7 @@ def secured_broker(
     *,
     as_its_script_does: bool = False,
 ) -> SecuredBroker:
-    """Return a broker of ours or Apache Kafka 4.3.1, not yet started.
+    """Return a broker of ours or Apache Kafka 4, not yet started.
 
     The last is for benchmarks: Apache's JVM gets the flags that its own start script gives it.
     """

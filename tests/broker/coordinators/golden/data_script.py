@@ -242,7 +242,7 @@ def positions(words: Words) -> TxnOffsetCommitRequest:
         group_id=words.get("group", ""),
         producer_id=int(words["pid"]),
         producer_epoch=int(words["epoch"]),
-        generation_id=int(words.get("generation", "-1")),
+        generation_id_or_member_epoch=int(words.get("generation", "-1")),
         member_id=words.get("member", ""),
         group_instance_id=words.get("instance"),
         topics=[kind(name=words.get("topic", "flights"), partitions=partitions)],

@@ -1,4 +1,4 @@
-"""Golden scripts: requests of group clients and, under each, what Apache Kafka 4.3.1 answered.
+"""Golden scripts: requests of group clients and, under each, what Apache Kafka 4 answered.
 
     # a comment
     join v9 group=g protocols=range:x

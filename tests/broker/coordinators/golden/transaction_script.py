@@ -1,4 +1,4 @@
-"""Golden scripts of transactions: requests, and under each what Apache Kafka 4.3.1 answered.
+"""Golden scripts of transactions: requests, and under each what Apache Kafka 4 answered.
 
 As in `golden_script`, with these requests:
 

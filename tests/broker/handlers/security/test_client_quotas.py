@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -122,6 +123,8 @@ def test_nodes_are_those_of_apache_kafka(tmp_path: Path) -> None:
         alice((CONNECTIONS, 1)),
         alice(("nonsense", 1)),
         alice((PRODUCE, -1)),
+        alice((REQUEST, math.inf)),
+        alice((REQUEST, math.nan)),
         entry([(USER, "alice")], (PRODUCE, 1.5)),
         alice((PRODUCE, 1e19)),
         alice((PRODUCE, 1), (PRODUCE, 2)),

@@ -184,25 +184,15 @@ def test_next_assignment_waits_for_its_interval() -> None:
     assert (a.count, b.count) == (1, 1)
 
 
-def test_group_that_is_full_takes_no_more() -> None:
-    harness = consumer_harness(ConsumerGroupSettings(max_size=1), orders=2)
+def test_member_that_changes_the_preferred_assignor_bumps_the_group_epoch() -> None:
+    harness = consumer_harness(orders=2)
     Member(harness, "a", ["orders"]).join()
 
-    assert Member(harness, "b", ["orders"]).join() is ErrorCode.GROUP_MAX_SIZE_REACHED
+    Member(harness, "b", []).join(server_assignor="range")
+    assert group_of(harness).epoch == 3
 
-
-def test_silent_member_is_removed() -> None:
-    harness = consumer_harness(orders=2)
-    a, b = Member(harness, "a", ["orders"]), Member(harness, "b", ["orders"])
-    a.join()
-    b.join()
-    for _ in range(10):
-        harness.advance(5_000)
-        b.heartbeat()
-    settle(b)
-
-    assert list(group_of(harness).members) == ["b"]
-    assert b.count == 2
+    Member(harness, "c", []).join(server_assignor="range")
+    assert group_of(harness).epoch == 3
 
 
 def test_member_that_keeps_partitions_is_removed() -> None:

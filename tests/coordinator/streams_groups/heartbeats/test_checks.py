@@ -88,6 +88,7 @@ def test_group_that_is_full_takes_no_more() -> None:
 
     assert Member(harness, "b").join() is ErrorCode.GROUP_MAX_SIZE_REACHED
     assert member.heartbeat() is ErrorCode.NONE
+    assert member.join() is ErrorCode.NONE
 
 
 def test_too_many_tasks_are_refused_and_nothing_is_stored() -> None:

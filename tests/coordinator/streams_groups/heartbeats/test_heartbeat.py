@@ -143,6 +143,16 @@ def test_two_threads_of_a_process_have_no_copies_of_each_other() -> None:
     assert a.count("standby") == b.count("standby") == 0
 
 
+def test_group_that_everybody_left_is_assigned() -> None:
+    harness = streams_harness()
+    member = Member(harness, "a")
+    member.join()
+
+    member.leave()
+
+    assert group_of(harness).assignment_epoch == group_of(harness).epoch == 3
+
+
 def test_new_group_waits_for_more_members() -> None:
     harness = streams_harness(DELAYED)
     a, b = Member(harness, "a"), Member(harness, "b", process_id="q")

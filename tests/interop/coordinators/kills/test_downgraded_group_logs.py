@@ -2,7 +2,7 @@
 
 The last member of the consumer protocol has left, and the others have not been told to rebalance:
 nobody has its partitions. We rebalance the group when we load the log, whichever make wrote it.
-Apache Kafka 4.3.1 loads it as a stable group.
+Apache Kafka 4 loads it as a stable group.
 """
 
 from __future__ import annotations

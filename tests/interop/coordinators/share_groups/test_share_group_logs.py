@@ -69,7 +69,7 @@ def write(side: Side, chance: random.Random) -> None:
     )
     change = kind.Partition(
         partition=chance.randrange(TOPICS[name]),
-        state_epoch=-1,
+        state_epoch=read(side, name)[0].state_epoch,
         leader_epoch=0,
         start_offset=chance.choice((-1, -1, first)),
         delivery_complete_count=chance.randint(0, 3),
@@ -84,16 +84,20 @@ def write(side: Side, chance: random.Random) -> None:
 
 def shown(side: Side) -> Any:
     """The group as tools see it, and its state as leaders read it."""
-    states = {}
-    for name, count in TOPICS.items():
-        kind = ShareStateQuestion
-        wanted = [kind.Partition(partition=each, leader_epoch=-1) for each in range(count)]
-        request = ReadShareGroupStateRequest(
-            group_id=GROUP, topics=[kind(topic_id=side.topics[name], partitions=wanted)]
-        )
-        [result] = side.asks.ask(request, 0).results
-        states[name] = sorted(map(state_of, result.partitions))
+    states = {name: sorted(map(state_of, read(side, name))) for name in TOPICS}
     return side.take(Step("describe", {})), side.take(Step("some_offsets", {})), states
+
+
+def read(side: Side, name: str) -> list[Any]:
+    """The state of a topic's partitions."""
+    kind = ShareStateQuestion
+    wanted = [kind.Partition(partition=each, leader_epoch=0) for each in range(TOPICS[name])]
+    request = ReadShareGroupStateRequest(
+        group_id=GROUP, topics=[kind(topic_id=side.topics[name], partitions=wanted)]
+    )
+    [result] = side.asks.ask(request, 0).results
+    partitions: list[Any] = result.partitions
+    return partitions
 
 
 def state_of(partition: Any) -> Any:

@@ -1,7 +1,8 @@
-"""kafka-share-groups and a share consumer, beside Apache Kafka 4.3.1: what tools say and show."""
+"""kafka-share-groups and a share consumer, beside Apache Kafka 4: what tools say and show."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +26,7 @@ SETTINGS = {
     "share.coordinator.state.topic.min.isr": "1",
 }
 OF_GROUP = ("--group", GROUP)
+OFFSETS_FILE = "offsets.csv"
 WALK = (
     ("--list",),
     ("--list", "--state"),
@@ -35,6 +37,11 @@ WALK = (
     ("--describe", "--group", "nobodys"),
     ("--reset-offsets", *OF_GROUP, "--topic", TOPIC, "--to-earliest", "--dry-run"),
     ("--reset-offsets", *OF_GROUP, "--topic", TOPIC, "--to-earliest", "--execute"),
+    ("--reset-offsets", *OF_GROUP, "--topic", TOPIC, "--to-offset", "2", "--execute"),
+    ("--reset-offsets", *OF_GROUP, "--topic", TOPIC, "--to-offset", "99", "--dry-run"),
+    ("--reset-offsets", *OF_GROUP, "--topic", TOPIC, "--to-current", "--dry-run"),
+    ("--reset-offsets", *OF_GROUP, "--topic", TOPIC, "--to-latest", "--dry-run", "--export"),
+    ("--reset-offsets", *OF_GROUP, "--from-file", OFFSETS_FILE, "--execute"),
     ("--describe", *OF_GROUP),
     ("--delete-offsets", *OF_GROUP, "--topic", TOPIC),
     ("--delete-offsets", *OF_GROUP, "--topic", TOPIC),
@@ -48,13 +55,14 @@ WALK = (
 @pytest.mark.slow
 def test_tools_see_and_change_groups_as_on_apache(tmp_path: Path) -> None:
     tools = Tools(jars.KAFKA_4)
+    (tmp_path / OFFSETS_FILE).write_text(f"{TOPIC},0,3\n")
     walks = []
     try:
         for make, name in ((ours, "ours"), (apache_4, "apache")):
             broker = make(tmp_path / name, SETTINGS)
             broker.start()
             try:
-                walks.append(walk(tools, broker.bootstrap))
+                walks.append(walk(tools, broker.bootstrap, tmp_path))
             finally:
                 broker.kill()
     finally:
@@ -62,7 +70,7 @@ def test_tools_see_and_change_groups_as_on_apache(tmp_path: Path) -> None:
     assert walks[0] == walks[1]
 
 
-def walk(tools: Tools, bootstrap: str) -> list[object]:
+def walk(tools: Tools, bootstrap: str, directory: Path) -> list[object]:
     """Read with a share consumer, then do what administrators do; what each step said."""
     server = ("--bootstrap-server", bootstrap)
     tools.check("topics", *server, "--create", "--topic", TOPIC, "--partitions", "1")
@@ -73,7 +81,16 @@ def walk(tools: Tools, bootstrap: str) -> list[object]:
     consumer = ("console-share-consumer", *server, "--topic", TOPIC, "--group", GROUP)
     read = tools.check(*consumer, "--max-messages", "5", "--timeout-ms", "30000")
     assert sorted(line for line in read.lines if line in LINES) == LINES
-    return [said(tools.run("share-groups", *server, *words), bootstrap) for words in WALK]
+    told = []
+    for step in WALK:
+        words = [str(directory / word) if word == OFFSETS_FILE else word for word in step]
+        told.append(said(tools.run("share-groups", *server, *words), bootstrap))
+    verified = ("verifiable-share-consumer", *server, "--topic", TOPIC, "--group-id", "verified")
+    again = tools.run_alone(*verified, "--max-messages", "5", "--offset-reset-strategy", "earliest")
+    assert again.exit_code == 0, again.errors
+    received = [json.loads(line) for line in again.lines if '"records_consumed"' in line]
+    assert sum(row["count"] for row in received) == len(LINES)
+    return told
 
 
 def said(outcome: Outcome, bootstrap: str) -> object:

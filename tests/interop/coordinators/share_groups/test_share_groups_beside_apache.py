@@ -1,4 +1,4 @@
-"""Heartbeats, start offsets and listings of share groups, drawn, beside Apache Kafka 4.3.1."""
+"""Heartbeats, start offsets and listings of share groups, drawn, beside Apache Kafka 4."""
 
 from __future__ import annotations
 

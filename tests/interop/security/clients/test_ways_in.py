@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients import aio, confluent, kafka_python, kcat
-from tests.interop.clients.java import run_program
+from tests.interop.clients.java import each_version, run_program
 from tests.interop.clients.record import Sending, numbered_records
 from tests.interop.conftest import create_topic
 from tests.support import jars
@@ -30,12 +30,6 @@ if TYPE_CHECKING:
 COUNT = 20
 REFUSED_SECONDS = 60.0
 WITH_TOKENS = (Access("SASL_PLAINTEXT", "OAUTHBEARER"), Access("SASL_SSL", "OAUTHBEARER"))
-JAVA_WAYS = {
-    jars.CLIENTS_2: WAYS_IN,
-    jars.KAFKA_3: WAYS_IN + WITH_TOKENS,
-    jars.KAFKA_4: WAYS_IN + WITH_TOKENS,
-}
-"""kafka-clients 2.8 needs another library for OAUTHBEARER."""
 WORDS = {confluent: "librdkafka", kcat: "librdkafka", kafka_python: "kafka_python", aio: "aiokafka"}
 
 each_way = pytest.mark.parametrize("access", WAYS_IN, ids=str)
@@ -90,11 +84,12 @@ def test_client_writes_and_reads_with_a_token(
     assert [record.value for record in read] == [record.value for record in sent]
 
 
-@pytest.mark.parametrize("version", JAVA_WAYS)
+@each_version
 def test_java_clients_write_read_and_commit(
     secured: SecuredBroker, realm: Realm, tmp_path: Path, version: str
 ) -> None:
-    ways = JAVA_WAYS[version]
+    needs_another_library_for_tokens = version == jars.CLIENTS_2
+    ways = WAYS_IN if needs_another_library_for_tokens else WAYS_IN + WITH_TOKENS
     said = _run_java(secured, realm, tmp_path, version, ways)
     errors = said.pop("stderr")
     assert said == {str(access): f"{COUNT} records" for access in ways}, errors

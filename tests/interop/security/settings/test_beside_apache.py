@@ -130,7 +130,7 @@ class Pair(NamedTuple):
         assert own == apache
 
 
-@pytest.fixture(scope="module", params=["3.9.1", "4.3.1"])
+@pytest.fixture(scope="module", params=[jars.KAFKA_3, jars.KAFKA_4])
 def pair(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pair]:
