@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from broker.embedded.async_faults import AsyncFaultyRequests
 from broker.embedded.errors import EmbeddedBrokerError
@@ -11,6 +11,7 @@ from broker.embedded.machine.log_lines import LogLines, unwatch, watch
 from broker.embedded.machine.own_directory import remove_own_directory
 from broker.embedded.machine.reserved_port import ReservedPort
 from broker.embedded.machine.turned_time import TurnedTime, time_span
+from broker.embedded.requests_view import requests_of
 from broker.embedded.settings import stated
 from broker.embedded.stored_records import StoredRecord, partitions_of, stored_records
 
@@ -157,10 +158,17 @@ class AsyncBroker(AsyncFaultyRequests):
         """What clients have sent."""
         return await self._broker.sent_requests()
 
-    async def requests_of(self, request: type[R]) -> list[R]:
-        """Those of one kind, as they were decoded."""
-        sent = await self.requests()
-        return [one.message for one in sent if isinstance(one.message, request)]
+    @overload
+    async def requests_of(self, request: type[R], *, client_id: str | None = None) -> list[R]: ...
+
+    @overload
+    async def requests_of(self, request: str, *, client_id: str | None = None) -> list[Any]: ...
+
+    async def requests_of(
+        self, request: type[Request] | str, *, client_id: str | None = None
+    ) -> list[Any]:
+        """Those of one kind, by class or name, as they were decoded."""
+        return requests_of(await self.requests(), request, client_id)
 
     async def advance(self, *, seconds: float = 0, hours: float = 0, days: float = 0) -> None:
         """Turn the broker's clock forward: what is due by then happens now. The loop's stays."""

@@ -6,19 +6,21 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Self
 
 from broker.embedded.faults.fault import Fault, Mischief
+from broker.embedded.names import error_named, request_named
 
 if TYPE_CHECKING:
     from broker.embedded.hosted_broker import HostedBroker
     from protocol.errors import ErrorCode
     from protocol.schema import Request
 
-    Kind = type[Request] | None
+    Kind = type[Request] | str | None
 
 
 class AsyncFaultyRequests(ABC):
     """Each of these strikes at once, and as a context until its end. `request` None is any.
 
-    `times` bounds how many requests are struck, `topic` and `client_id` which.
+    Requests and errors may be given by name, in any case. `times` bounds how many requests are
+    struck, `topic` and `client_id` which.
     """
 
     @property
@@ -29,14 +31,15 @@ class AsyncFaultyRequests(ABC):
     async def fail(
         self,
         request: Kind,
-        error: ErrorCode,
+        error: ErrorCode | str,
         *,
         times: int | None = None,
         topic: str | None = None,
         client_id: str | None = None,
     ) -> AsyncFault:
         """Answer with an error, and do not handle it."""
-        fault = Fault(Mischief.FAIL, request, error, 0.0, times, topic, client_id)
+        kind, code = request_named(request), error_named(error)
+        fault = Fault(Mischief.FAIL, kind, code, 0.0, times, topic, client_id)
         return await self.set_fault(fault)
 
     async def delay(
@@ -51,7 +54,7 @@ class AsyncFaultyRequests(ABC):
         """Handle it later, by the broker's clock; its connection waits meanwhile."""
         fault = Fault(
             Mischief.DELAY,
-            request,
+            request_named(request),
             seconds=seconds,
             times=times,
             topic=topic,
@@ -68,7 +71,8 @@ class AsyncFaultyRequests(ABC):
         client_id: str | None = None,
     ) -> AsyncFault:
         """Close its connection, and do not handle it."""
-        fault = Fault(Mischief.DISCONNECT, request, times=times, topic=topic, client_id=client_id)
+        kind = request_named(request)
+        fault = Fault(Mischief.DISCONNECT, kind, times=times, topic=topic, client_id=client_id)
         return await self.set_fault(fault)
 
     async def drop_answer(
@@ -86,7 +90,8 @@ class AsyncFaultyRequests(ABC):
         the client has to notice by its own time-out.
         """
         mischief = Mischief.DROP_ANSWER if disconnects else Mischief.WITHHOLD_ANSWER
-        fault = Fault(mischief, request, times=times, topic=topic, client_id=client_id)
+        kind = request_named(request)
+        fault = Fault(mischief, kind, times=times, topic=topic, client_id=client_id)
         return await self.set_fault(fault)
 
     async def set_fault(self, fault: Fault) -> AsyncFault:
@@ -105,6 +110,10 @@ class AsyncFault:
     async def count(self) -> int:
         """How many requests it has struck."""
         return await self._broker.fault_count(self._number)
+
+    async def wait(self, count: int = 1, timeout_seconds: float = 10.0) -> None:
+        """Wait until it has struck so many requests. Raises NotReachedError."""
+        await self._broker.wait_for_fault(self._number, count, timeout_seconds)
 
     async def remove(self) -> None:
         """Have it strike no more."""

@@ -16,9 +16,9 @@ from broker.embedded.settings import (
     ALONE,
     QUICK,
     BrokerSettings,
-    check_choices,
     make_directory,
     secured,
+    settled_choices,
     stated,
     warn_of_unknown_keys,
     with_super_users,
@@ -57,14 +57,14 @@ class EmbeddedBroker(ControlledBroker):
         `log_dir` stay. With `security`, clients connect by TLS or log in by SASL, with what
         `client_config` says. Nothing is taken from the machine before `start`.
         """
-        check_choices(storage, security, isolation)
+        choices = settled_choices(storage, security, isolation)
         warn_of_unknown_keys(config)
         whole = {**stated(QUICK), **stated(ALONE), **stated(config)}
         self._config = with_super_users(whole, PRINCIPAL)
-        self._storage = storage
+        self._storage = choices.storage
         self._log_dir = log_dir
-        self._isolation = isolation
-        self._security = security
+        self._isolation = choices.isolation
+        self._security = choices.security
         self._started: _Started | None = None
         self._async: AsyncBroker | None = None
 

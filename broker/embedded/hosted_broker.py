@@ -177,6 +177,10 @@ class HostedBroker:
         """Whether this broker is the active controller."""
         return self.services().controller.is_active
 
+    async def create_internal_topics(self) -> None:
+        """See `operations`."""
+        await operations.create_internal_topics(self.services())
+
     async def finalise_features(self) -> None:
         """See `operations`; for the active controller."""
         await operations.finalise_features(self.services())
@@ -232,6 +236,16 @@ class HostedBroker:
     async def fault_count(self, number: int) -> int:
         """How many requests it has struck."""
         return self._faults.count(number)
+
+    async def wait_for_fault(self, number: int, count: int, timeout_seconds: float) -> None:
+        """Wait until a fault has struck so often. Raises NotReachedError."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + timeout_seconds
+        while (now := self._faults.count(number)) < count:
+            if clock() > until:
+                text = f"{now} of {count} requests were struck in {timeout_seconds:g} s"
+                raise NotReachedError(text)
+            await self.services().timers.sleep(POLL_MS)
 
     async def restore(self) -> None:
         """Take all faults back, let the disk take things in, and have it run."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from broker.embedded.faults.fault import Fault, Mischief
+from broker.embedded.names import error_named, request_named
 from broker.embedded.set_fault import SetFault
 
 if TYPE_CHECKING:
@@ -13,13 +14,14 @@ if TYPE_CHECKING:
     from protocol.errors import ErrorCode
     from protocol.schema import Request
 
-    Kind = type[Request] | None
+    Kind = type[Request] | str | None
 
 
 class FaultyRequests(ABC):
     """Each of these strikes at once, and as a context until its end. `request` None is any.
 
-    `times` bounds how many requests are struck, `topic` and `client_id` which.
+    Requests and errors may be given by name, in any case. `times` bounds how many requests are
+    struck, `topic` and `client_id` which.
     """
 
     @property
@@ -30,7 +32,7 @@ class FaultyRequests(ABC):
     def fail(
         self,
         request: Kind,
-        error: ErrorCode,
+        error: ErrorCode | str,
         *,
         times: int | None = None,
         topic: str | None = None,
@@ -41,7 +43,8 @@ class FaultyRequests(ABC):
         With `topic`, other topics of the same request are served. Where the answer has no field
         for an error, the connection is closed.
         """
-        fault = Fault(Mischief.FAIL, request, error, 0.0, times, topic, client_id)
+        kind, code = request_named(request), error_named(error)
+        fault = Fault(Mischief.FAIL, kind, code, 0.0, times, topic, client_id)
         return SetFault(self._engine, fault)
 
     def delay(
@@ -94,7 +97,7 @@ class FaultyRequests(ABC):
         times, topic, client_id = which
         fault = Fault(
             mischief,
-            request,
+            request_named(request),
             seconds=seconds,
             times=times,
             topic=topic,

@@ -7,15 +7,17 @@ nobody can log in as.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
+from broker.coordinators.internal_topics import GROUP_KEY, SHARE_KEY, TRANSACTION_KEY
 from broker.embedded.errors import EmbeddedBrokerError
 from broker.embedded.stored_records import LogPiece, next_offset, read_piece
 from broker.requests.api_table import ROUTES
 from broker.requests.context import Context
 from broker.runtime.deferred import AbandonedError, Deferred, awaited
 from controller.features.levels import NEWEST
-from protocol.errors import ErrorCode
+from protocol.errors import ApiError, ErrorCode
 from protocol.messages.api_versions import UpdateFeaturesRequest, UpdateFeaturesResponse
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from protocol.messages.topics import (
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from protocol.schema import Request, Response
 
 R = TypeVar("R", bound="Response")
+
+logger = logging.getLogger(__name__)
 
 CLIENT_ID: Final = "test"
 PRINCIPAL: Final = "User:broker.testing"
@@ -78,6 +82,17 @@ async def delete_topic(services: BrokerServices, name: str) -> None:
     request = DeleteTopicsRequest(topic_names=[name], timeout_ms=TIMEOUT_MS)
     answer = cast("DeleteTopicsResponse", await _ask(services, request, DELETE_VERSION))
     _check(f"topic {name} is not deleted", answer.responses[0])
+
+
+async def create_internal_topics(services: BrokerServices) -> None:
+    """Have coordinators' topics be there; one with too few brokers is left out, as the log says."""
+    topics = services.internal_topics
+    kinds = (GROUP_KEY, TRANSACTION_KEY, SHARE_KEY)
+    for one in [topics.when_ready(kind) for kind in kinds]:
+        try:
+            await awaited(one)
+        except ApiError as error:
+            logger.warning("%s", error.message)
 
 
 async def finalise_features(services: BrokerServices) -> None:

@@ -6,8 +6,9 @@ import dataclasses
 import tempfile
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast, get_args
 
+from broker.embedded.choices import choice_named
 from broker.embedded.errors import EmbeddedBrokerError
 from broker.embedded.machine.own_directory import make_own_directory
 from broker.embedded.machine.reserved_port import HOST
@@ -131,15 +132,25 @@ OWN_LISTENER: Final = "BROKERS"
 """Of the listener on which brokers of a cluster talk to each other."""
 
 
-def check_choices(storage: object, security: object = None, isolation: object = "thread") -> None:
-    """Refuse what none of them can be. Raises ValueError."""
-    for name, one, choices in (
-        ("storage", storage, get_args(Storage)),
-        ("security", security, (*get_args(Protocol), None)),
-        ("isolation", isolation, get_args(Isolation)),
-    ):
-        if one not in choices:
-            raise ValueError(f"{name} is one of {', '.join(map(str, choices))}, and not {one!r}")
+class Choices(NamedTuple):
+    """What is one of few things, in lower case."""
+
+    storage: Storage
+    security: Protocol | None
+    isolation: Isolation
+
+
+def settled_choices(
+    storage: object, security: object = None, isolation: object = "thread"
+) -> Choices:
+    """Take them in any case; refuse what none of them can be. Raises ValueError."""
+    is_secured = security is not None
+    found = (
+        choice_named("storage", storage, get_args(Storage)),
+        choice_named("security", security, get_args(Protocol)) if is_secured else None,
+        choice_named("isolation", isolation, get_args(Isolation)),
+    )
+    return Choices(*cast("tuple[Storage, Protocol | None, Isolation]", found))
 
 
 def check_brokers(brokers: object) -> None:

@@ -34,6 +34,7 @@ class FetchedPartition:
         "current_leader_epoch",
         "fetch_offset",
         "index",
+        "known_name",
         "last_fetched_epoch",
         "log_start_offset",
         "max_bytes",
@@ -46,6 +47,8 @@ class FetchedPartition:
     def __init__(self, topic: str, topic_id: UUID, index: int) -> None:
         self.topic = topic
         self.topic_id = topic_id
+        self.known_name = ""
+        """The topic's name when it was last there; "" for an id that never was."""
         self.index = index
         self.current_leader_epoch = UNSENT
         self.sent_high_watermark = UNSENT

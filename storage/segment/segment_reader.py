@@ -203,11 +203,8 @@ class SegmentReading(ABC):
             return (yield from self._search_timestamp(timestamp, from_offset))
 
     def search_max_timestamp(self) -> Search[Found]:
-        """First record with the greatest timestamp."""
-        timestamp = self.max_timestamp
-        if timestamp < 0:
-            return None
-        return (yield from self.search_timestamp(timestamp, self.base_offset))
+        """First record with the greatest timestamp, which is -1 where none has one."""
+        return (yield from self.search_timestamp(self.max_timestamp, self.base_offset))
 
     def release(self) -> None:
         """Let the file handle go."""

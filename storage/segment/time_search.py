@@ -120,7 +120,7 @@ def _best_claim(
     for count, (at, header) in enumerate(segment.walk(0, segment.size), 1):
         if count % HEADERS_PER_STEP == 0:
             yield None
-        if header.max_timestamp < 0 or header.last_offset < from_offset:
+        if header.last_offset < from_offset:
             continue
         rank = (-header.max_timestamp, at)
         if (tried is None or rank > tried) and (best is None or rank < best.rank):

@@ -21,9 +21,9 @@ from broker.embedded.settings import (
     QUICK,
     BrokerSettings,
     check_brokers,
-    check_choices,
     make_directory,
     secured,
+    settled_choices,
     stated,
     warn_of_unknown_keys,
     with_super_users,
@@ -47,6 +47,7 @@ SESSION_KEY: Final = "zookeeper.session.timeout.ms"
 CLUSTER: Final[Mapping[str, Value]] = {
     "zookeeper.connect": STORE,
     SESSION_KEY: 2_000,
+    "default.replication.factor": 3,
     "offsets.topic.replication.factor": 3,
     "transaction.state.log.replication.factor": 3,
     "transaction.state.log.min.isr": 2,
@@ -75,21 +76,17 @@ class EmbeddedCluster:
     ) -> None:
         """`config` has keys of `server.properties`, for all of them; `security` is of clients."""
         check_brokers(brokers)
-        check_choices(storage, security)
+        choices = settled_choices(storage, security)
         warn_of_unknown_keys(config)
-        factor = {name: min(3, brokers) for name in CLUSTER if name.endswith("replication.factor")}
-        fewest = {name: min(2, brokers) for name in CLUSTER if name.endswith("min.isr")}
-        whole = {
-            **stated(QUICK),
-            **stated(CLUSTER),
-            **stated(factor),
-            **stated(fewest),
-            **stated(config),
+        replicas = {
+            name: min(3, brokers) for name in CLUSTER if name.endswith("replication.factor")
         }
+        fewest = {name: max(1, min(2, brokers - 1)) for name in CLUSTER if name.endswith("min.isr")}
+        whole = stated({**QUICK, **CLUSTER, **replicas, **fewest, **(config or {})})
         self._config = with_super_users(whole, PRINCIPAL, BROKERS_THEMSELVES)
         self._count = brokers
-        self._storage = storage
-        self._protocol = security
+        self._storage = choices.storage
+        self._protocol = choices.security
         self._security: Security | None = None
         self._process = os.getpid()
         self._resources = contextlib.ExitStack()
@@ -205,9 +202,11 @@ class EmbeddedCluster:
         replication_factor: int | None = None,
         config: Mapping[str, Value] | None = None,
     ) -> None:
-        """Create a topic, on three brokers if there are; all that are reached know it then."""
-        factor = min(3, self._count) if replication_factor is None else replication_factor
-        self.controller().ask("create_topic", name, partitions, factor, stated(config))
+        """Create a topic, on three live brokers if there are; all that are reached know it then."""
+        controller = self.controller()
+        live = len(controller.ask("live_brokers"))
+        factor = min(3, live) if replication_factor is None else replication_factor
+        controller.ask("create_topic", name, partitions, factor, stated(config))
 
         def is_known() -> bool:
             cut_off = self._ensemble.unreachable
@@ -350,6 +349,7 @@ class EmbeddedCluster:
         self._wait_for_all()
         controller = self.controller()
         controller.ask("finalise_features")
+        controller.ask("create_internal_topics")  # now: later a broker may be dead
         levels = controller.ask("features")
         wait_until(
             "all brokers to know the features",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from broker.embedded.choices import choice_named
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -49,24 +51,27 @@ class Wanted:
             raise pytest.UsageError(f"{MARKED}: config is a mapping, and not {config!r}")
         both = {**dict(self.config), **{name: _text(value) for name, value in config.items()}}
         found = dataclasses.replace(self, config=tuple(sorted(both.items())), **said)
-        found.check(f"{MARKED}: ")
-        return found
+        return found.checked(f"{MARKED}: ")
 
-    def check(self, prefix: str) -> None:
-        """Refuse what no broker can be, as it was written by the user. Raises UsageError."""
-        for name, one, choices in (
-            ("storage", self.storage, STORAGES),
-            ("isolation", self.isolation, ISOLATIONS),
-            ("security", self.security, (*PROTOCOLS, None)),
-        ):
-            if one not in choices:
-                shown = ", ".join(filter(None, choices))
-                raise pytest.UsageError(f"{prefix}{name} is one of {shown}, and not {one!r}")
+    def checked(self, prefix: str) -> Wanted:
+        """The same in lower case; refuse what no broker can be, as it was written by the user.
+
+        Raises UsageError.
+        """
         count: object = self.brokers
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise pytest.UsageError(
                 f"{prefix}brokers is a whole number from 1 on, and not {count!r}"
             )
+        try:
+            return dataclasses.replace(
+                self,
+                storage=choice_named("storage", self.storage, STORAGES),
+                isolation=choice_named("isolation", self.isolation, ISOLATIONS),
+                security=self.security and choice_named("security", self.security, PROTOCOLS),
+            )
+        except ValueError as error:
+            raise pytest.UsageError(f"{prefix}{error}") from None
 
 
 TOPIC_OPTIONS: Final = ("partitions", "topic_config")
@@ -84,11 +89,21 @@ def add_options(parser: pytest.Parser) -> None:
         help="a key of server.properties for all brokers; may be repeated",
     )
     group.addoption("--kafka-brokers", type=int, help=f"brokers of kafka_cluster ({BROKERS})")
-    group.addoption("--kafka-storage", choices=STORAGES, help="where logs are (disk)")
     group.addoption(
-        "--kafka-isolation", choices=ISOLATIONS, help="where kafka_broker runs (thread)"
+        "--kafka-storage", type=str.lower, choices=STORAGES, help="where logs are (disk)"
     )
-    group.addoption("--kafka-security", choices=PROTOCOLS, help="how clients connect (plaintext)")
+    group.addoption(
+        "--kafka-isolation",
+        type=str.lower,
+        choices=ISOLATIONS,
+        help="where kafka_broker runs (thread)",
+    )
+    group.addoption(
+        "--kafka-security",
+        type=str.lower,
+        choices=PROTOCOLS,
+        help="how clients connect (plaintext)",
+    )
     parser.addini("kafka_security", f"how clients connect: {', '.join(PROTOCOLS)}")
     parser.addini("kafka_config", "keys of server.properties, KEY=VALUE each", "linelist")
     parser.addini("kafka_brokers", f"brokers of kafka_cluster ({BROKERS})")
@@ -106,8 +121,7 @@ def wanted_by_all(config: pytest.Config) -> Wanted:
         _said(config, "isolation") or ISOLATIONS[0],
         _said(config, "security") or None,
     )
-    found.check("kafka_")
-    return found
+    return found.checked("kafka_")
 
 
 def _said(config: pytest.Config, name: str) -> Any:  # noqa: ANN401 - text or number

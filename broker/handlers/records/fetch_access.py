@@ -1,12 +1,14 @@
 """Which topics one fetch request may read: it is asked once for each, however often it reads.
 
-And in which codecs its sender can.
+And in which codecs its sender can, and what it is told of a partition that is not here.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from broker.fetch.fetch_sessions import FIRST_VERSION_BY_ID
+from broker.handlers.records.local_replica import absence_error
 from broker.requests.authorization import is_allowed, is_allowed_on_cluster
 from protocol.acl_types import AclOperation, ResourceType
 from protocol.errors import ApiError, ErrorCode
@@ -49,9 +51,8 @@ class FetchAccess:
 
     def _name(self, wanted: FetchedPartition) -> str:
         """The name of a topic that is given by id. Raises ApiError UNKNOWN_TOPIC_ID."""
-        broker, topic_id = self._context.broker, wanted.topic_id
-        name = broker.replicas.names_by_id.get(topic_id) or broker.metadata.topic_name(topic_id)
-        if name is None:
+        name = _name_of_id(self._context, wanted)
+        if not name:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         return name
 
@@ -72,3 +73,26 @@ def check_codec(partition: Partition, api_version: int, *, is_by_follower: bool)
     is_old = api_version < FIRST_VERSION_WITH_ZSTD and not is_by_follower
     if is_old and partition.log.config.compression_type == ZSTD:
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Fetch v10")
+
+
+def absence_of(context: Context, wanted: FetchedPartition) -> ErrorCode:
+    """The error for a partition without a replica here, by the name or the id of its topic.
+
+    A session knows by which name an id went: once the topic is deleted it is the name that is
+    unknown, or has another id. Without one it is the id that is unknown.
+    """
+    broker, name = context.broker, wanted.topic
+    if context.api_version >= FIRST_VERSION_BY_ID:
+        name = wanted.known_name = _name_of_id(context, wanted)
+        if not name:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if broker.replicas.partition(name, wanted.index) is not None:
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+    return absence_error(broker, name, wanted.index)
+
+
+def _name_of_id(context: Context, wanted: FetchedPartition) -> str:
+    """The topic's name, or what it was when the session last knew it; "" for an unknown id."""
+    broker, topic_id = context.broker, wanted.topic_id
+    name = broker.replicas.names_by_id.get(topic_id) or broker.metadata.topic_name(topic_id)
+    return name or wanted.known_name

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from broker.fetch.replica_selection import RACK_AWARE, follower_in_rack
 from broker.handlers.records.current_leader import current_leader
 from broker.handlers.records.delayed_fetch import ENOUGH_BYTES, READ_AT_ONCE
-from broker.handlers.records.fetch_access import access_of, check_codec
+from broker.handlers.records.fetch_access import absence_of, access_of, check_codec
 from broker.handlers.records.fetch_quota import most_bytes, throttled_response
-from broker.handlers.records.local_replica import absence_error
 from broker.replication.replica_machine import NO_EPOCH
 from broker.requests.steps import in_slices
 from protocol.errors import ApiError, ErrorCode
@@ -37,7 +36,6 @@ Answer = FetchResponse.Response.Partition
 """One partition's part of the answer."""
 AbortedTransaction = FetchResponse.Response.Partition.AbortedTransaction
 
-FIRST_VERSION_BY_ID: Final = 13
 FIRST_VERSION_WITH_RACKS: Final = 11
 FIRST_VERSION_WITH_LEADERS: Final = 16
 LED_OTHERWISE: Final = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
@@ -247,7 +245,10 @@ class FetchRead:
     def _find(self, wanted: FetchedPartition) -> Partition | None:
         replicas = self._context.broker.replicas
         name = wanted.topic or replicas.names_by_id.get(wanted.topic_id)
-        return None if name is None else replicas.partition(name, wanted.index)
+        if name is None:
+            return None
+        wanted.known_name = name
+        return replicas.partition(name, wanted.index)
 
     def _name(self, wanted: FetchedPartition) -> str | None:
         return wanted.topic or self._context.broker.replicas.names_by_id.get(wanted.topic_id)
@@ -272,7 +273,7 @@ class FetchRead:
 
     def _read(self, wanted: FetchedPartition, partition: Partition | None) -> Answer:
         if partition is None:
-            raise ApiError(self._absent(wanted))
+            raise ApiError(absence_of(self._context, wanted))
         partition.check_epoch(wanted.current_leader_epoch)
         if self._replica_id >= 0 or self._context.api_version < FIRST_VERSION_WITH_RACKS:
             partition.check_leads()
@@ -388,11 +389,3 @@ class FetchRead:
         answer.diverging_epoch = Answer.DivergingEpoch(epoch=ours, end_offset=end_offset)
         self.is_urgent = True
         return True
-
-    def _absent(self, wanted: FetchedPartition) -> ErrorCode:
-        broker, name = self._context.broker, wanted.topic
-        if self._context.api_version >= FIRST_VERSION_BY_ID:
-            name = broker.metadata.topic_name(wanted.topic_id) or ""
-            if not name:
-                return ErrorCode.UNKNOWN_TOPIC_ID
-        return absence_error(broker, name, wanted.index)

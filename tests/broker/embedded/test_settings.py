@@ -17,6 +17,11 @@ def test_a_choice_that_there_is_not_is_refused(made: Any, argument: str) -> None
         made(**{argument: "tls"})
 
 
+@pytest.mark.parametrize("made", [EmbeddedBroker, EmbeddedCluster])
+def test_choices_are_taken_in_any_case(made: Any) -> None:
+    made(storage="Memory", security="SASL_SSL")
+
+
 def test_an_isolation_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^isolation is one of thread, process, and not 'vm'"):
         EmbeddedBroker(isolation="vm")  # type: ignore[arg-type]

@@ -170,10 +170,59 @@ def test_brokers_do_not_show_what_they_ask_each_other(cluster: EmbeddedCluster) 
     assert {one.client_id for broker in cluster.brokers for one in broker.requests} == {"me"}
 
 
+@pytest.mark.parametrize("brokers", [2, 3])
+def test_coordinators_are_there_after_a_broker_was_killed_first(brokers: int) -> None:
+    from confluent_kafka import Consumer, Producer
+
+    with EmbeddedCluster(brokers) as cluster:
+        cluster.create_topic("orders")
+        cluster.kill(cluster.leader_of("orders"))
+        producer = Producer({**cluster.client_config, "transactional.id": "me"})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producer.produce("orders", b"one")
+        producer.commit_transaction(30)
+        settings = {"group.id": "readers", "auto.offset.reset": "earliest"}
+        consumer = Consumer({**cluster.client_config, **settings})
+        consumer.subscribe(["orders"])
+
+        message = consumer.poll(30)
+
+        assert message is not None
+        assert message.value() == b"one"
+        consumer.commit(asynchronous=False)
+        consumer.close()
+        cluster.wait_for("readers")
+        (name,) = [one for one in cluster.live[0].topics() if "share" in one]
+        assert cluster.leader_of(name).is_running
+
+
+def test_a_topic_can_be_created_while_a_broker_is_dead(cluster: EmbeddedCluster) -> None:
+    cluster.kill(2)
+
+    cluster.create_topic("orders", partitions=2)
+
+    assert produced(cluster.bootstrap_servers, "orders", b"one") == [0]
+
+
+def test_topic_of_first_use_survives_its_leader(cluster: EmbeddedCluster) -> None:
+    assert produced(cluster.bootstrap_servers, "orders", b"one") == [0]
+    cluster.kill(cluster.leader_of("orders"))
+
+    assert produced(cluster.bootstrap_servers, "orders", b"two") == [0]
+    assert values(cluster, "orders") == [b"one", b"two"]
+
+
+def test_a_cluster_too_small_for_a_configured_factor_starts() -> None:
+    with EmbeddedCluster(1, {"offsets.topic.replication.factor": 3}) as cluster:
+        assert "__consumer_offsets" not in cluster.brokers[0].topics()
+        assert any("__consumer_offsets" in line for line in cluster.log_lines)
+
+
 def test_two_clusters_never_see_each_other(cluster: EmbeddedCluster) -> None:
     with EmbeddedCluster(brokers=2) as other:
         other.create_topic("orders", replication_factor=2)
-        assert cluster.brokers[0].topics() == {}
+        assert "orders" not in cluster.brokers[0].topics()
         with pytest.raises(EmbeddedBrokerError, match="no topic orders"):
             cluster.records("orders")
 

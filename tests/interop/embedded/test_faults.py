@@ -228,3 +228,32 @@ def test_an_error_of_a_request_whose_answer_is_dropped_is_dropped_too(
         assert fault.count == 1
     assert codes == [int(ErrorCode.MESSAGE_TOO_LARGE)]
     assert len(broker.requests.of(Produce)) == 2
+
+
+def test_errors_and_requests_go_by_their_names(broker: EmbeddedBroker, topic: str) -> None:
+    with broker.fail("produce", error="not_leader_or_follower", times=1) as fault:
+        assert produced(broker.bootstrap_servers, topic, b"one") == [0]
+        assert fault.count == 1
+    assert [one.acks for one in broker.requests.wait_for("Produce", 2)] == [-1, -1]
+    with pytest.raises(ValueError, match="did you mean NOT_LEADER_OR_FOLLOWER"):
+        broker.fail(Produce, "NOT_LEADER_OR_FOLOWER")
+    for strike in (broker.disconnect, broker.drop_answer):
+        with pytest.raises(ValueError, match="did you mean Produce"):
+            strike("Prodce")
+
+
+def test_coroutines_call_errors_and_requests_by_their_names() -> None:
+    async def scenario() -> None:
+        async with EmbeddedBroker() as broker:
+            await broker.create_topic("orders")
+            async with await broker.fail("produce", "not_leader_or_follower", times=1) as fault:
+                sent = asyncio.to_thread(produced, broker.bootstrap_servers, "orders", b"one")
+                codes, _ = await asyncio.gather(sent, fault.wait())
+                assert codes == [0]
+                with pytest.raises(NotReachedError, match=r"1 of 2 requests were struck"):
+                    await fault.wait(2, timeout_seconds=0.01)
+            assert len(await broker.requests_of("Produce", client_id="rdkafka")) == 2
+            with pytest.raises(ValueError, match="did you mean Produce"):
+                await broker.delay("Prodce", 1)
+
+    asyncio.run(scenario())

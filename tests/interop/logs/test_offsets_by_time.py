@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SPEC: Any = OffsetSpec
 TIMEOUT = 120.0
 BATCHES = 40
+NO_TIMESTAMP = -1
 END = -1
 """What librdkafka makes of "nothing is so late": the end of the partition."""
 
@@ -105,3 +106,14 @@ def test_deleted_records_are_not_found(
     found = by_time(broker.bootstrap, topic, [0, base, base + 11, base + 12, base + 13])
 
     assert found == [6, 6, 6, 6, 7]
+
+
+def test_first_of_records_without_timestamps_has_the_greatest(
+    broker: BrokerProcess, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic()
+    for count in (3, 2):
+        ask(broker.port, topic, build_batch([NewRecord(NO_TIMESTAMP, b"k", b"v")] * count))
+
+    assert of_greatest_timestamp(broker.bootstrap, topic) == 0
+    assert of_greatest_timestamp(broker.bootstrap, new_topic()) == END

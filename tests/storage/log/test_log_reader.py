@@ -11,6 +11,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import parse_header
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import Codec
+from storage.segment.segment_reader import NO_TIMESTAMP
 from storage.segment.timestamp_offset import TimestampOffset
 from tests.storage.produced import (
     NOW_MS,
@@ -181,6 +182,31 @@ def test_empty_log_has_no_timestamps(tmp_path: Path) -> None:
 
     assert log.offset_of_max_timestamp() is None
     assert log.offset_for_timestamp(0) is None
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_first_of_records_without_timestamps_has_the_greatest(tmp_path: Path, codec: Codec) -> None:
+    log = new_log(tmp_path)
+    for count in (3, 2):
+        records = [NewRecord(NO_TIMESTAMP, b"key", b"v")] * count
+        append(log, memoryview(build_batch(records, codec=codec)))
+
+    assert log.offset_of_max_timestamp() == TimestampOffset(NO_TIMESTAMP, 0, 0)
+    assert log.offset_for_timestamp(0) is None
+
+    log.advance_log_start_offset(2)
+    assert log.offset_of_max_timestamp() == TimestampOffset(NO_TIMESTAMP, 2, 0)
+    log.advance_log_start_offset(5)
+    assert log.offset_of_max_timestamp() is None
+
+
+def test_any_timestamp_is_greater_than_none(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    for stamps in ([NO_TIMESTAMP] * 3, [NO_TIMESTAMP, 5], [NO_TIMESTAMP]):
+        records = [NewRecord(one, b"key", b"v") for one in stamps]
+        append(log, memoryview(build_batch(records)))
+
+    assert log.offset_of_max_timestamp() == TimestampOffset(5, 4, 0)
 
 
 def test_reads_find_their_way_with_indexes_on_disk(log: Log, tmp_path: Path) -> None:

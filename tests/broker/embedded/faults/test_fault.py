@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,17 +20,14 @@ from broker.testing import (
 from protocol.messages.configs import DescribeConfigsRequest
 from protocol.messages.group_membership import HeartbeatRequest
 from protocol.messages.topics import CreateTopicsRequest
-from protocol.schema import Request
+
+if TYPE_CHECKING:
+    from protocol.schema import Request
 
 
 @pytest.mark.parametrize(
     ("argument", "wrong", "error"),
     [
-        ("request", "Produce", TypeError),
-        ("request", Produce.RESPONSE, TypeError),
-        ("request", Request, TypeError),
-        ("error", 77777, TypeError),
-        ("error", "INVALID_RECORD", TypeError),
         ("seconds", -1, ValueError),
         ("seconds", math.nan, ValueError),
         ("seconds", math.inf, ValueError),

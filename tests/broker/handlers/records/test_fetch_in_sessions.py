@@ -119,20 +119,53 @@ def test_forgotten_partition_is_served_no_more(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_session_by_id_notices_a_topic_that_was_made_anew(tmp_path: Path) -> None:
+def test_session_by_id_remembers_the_name_of_a_deleted_topic(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await fill(broker, batches=1)
-        reader = Reader(broker, BY_ID)
-        (found,) = await reader.fetch(wanted(broker.metadata.topic_id(TOPIC)))
-        assert offsets(found) == [0, 1, 2]
+        deleted = broker.metadata.topic_id(TOPIC)
+        reader, other = Reader(broker, BY_ID), Reader(broker, BY_ID)
+        for each in (reader, other):
+            (found,) = await each.fetch(wanted(deleted))
+            assert offsets(found) == [0, 1, 2]
 
         await broker.delete_topic()
-        await fill(broker, batches=1)
+        for listed in ([], [wanted(deleted)], []):
+            assert await codes(reader, *listed) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
-        (refused,) = await reader.fetch()
-        assert refused.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+        await fill(broker, batches=1)
+        for listed in ([], [wanted(deleted)], []):
+            assert await codes(reader, *listed) == [ErrorCode.INCONSISTENT_TOPIC_ID]
+        made_again = broker.metadata.topic_id(TOPIC)
+        assert await codes(reader, wanted(made_again)) == [
+            ErrorCode.INCONSISTENT_TOPIC_ID,
+            ErrorCode.NONE,
+        ]
+        forgotten = FetchRequest.ForgottenTopicsData(topic_id=deleted, partitions=[0])
+        assert await codes(reader, forgotten_topics_data=[forgotten]) == [ErrorCode.NONE]
+        assert await codes(other) == [ErrorCode.INCONSISTENT_TOPIC_ID]
 
     run_data_broker(tmp_path, scenario)
+
+
+def test_id_that_a_reader_never_saw_with_a_name_is_unknown(tmp_path: Path) -> None:
+    async def scenario(broker: DataBroker) -> None:
+        await fill(broker, batches=1)
+        deleted = broker.metadata.topic_id(TOPIC)
+        await broker.delete_topic()
+
+        reader = Reader(broker, BY_ID)
+        for listed in ([wanted(deleted)], []):
+            assert await codes(reader, *listed) == [ErrorCode.UNKNOWN_TOPIC_ID]
+        await fill(broker, batches=1)
+        assert await codes(reader) == [ErrorCode.UNKNOWN_TOPIC_ID]
+        (alone,) = answers(await broker.fetch(wanted(deleted), version=BY_ID))
+        assert alone.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+    run_data_broker(tmp_path, scenario)
+
+
+async def codes(reader: Reader, *topics: FetchRequest.Topic, **fields: Any) -> list[ErrorCode]:
+    return [ErrorCode(one.error_code) for one in await reader.fetch(*topics, **fields)]
 
 
 def test_wrong_sessions_are_errors_of_the_whole_request(tmp_path: Path) -> None:
