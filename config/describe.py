@@ -186,8 +186,8 @@ def _strongest(settings: list[Setting]) -> str | None:
 
 
 def _normal(named_key: NamedKey, setting: Setting) -> str | None:
-    if setting.text is None:
-        return None
+    if setting.text is None or setting.source is Source.DEFAULT:  # written by `format_value`
+        return setting.text
     return normal_text(named_key.name, named_key.key, setting.text)
 
 
