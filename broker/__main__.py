@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from broker.node.log_lines import FORMAT, log_as, prefixed
+from broker.node.log_lines import log_to_stderr, prefixed
 from compiled.activation import BuildError, activate
 from config.errors import ConfigError, invalid
 from config.loader import load_broker_config
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None, words: Sequence[str] = ()) -> i
         return EXIT_REFUSED
     if options.process is not None:
         return _run_process(options)
-    logging.basicConfig(stream=sys.stderr, level=options.log_level, format=FORMAT)
+    log_to_stderr(options.log_level)
     try:
         config, warnings = load_broker_config(options.config, options.override, os.environ)
         _refuse_several(config, options.config)
@@ -97,7 +97,7 @@ def _run_process(options: argparse.Namespace) -> int:
         return _refuse(f"{name} | {error.filename}: {error.strerror}")
     if lock is None:
         return _refuse(f"{name} | {path}: it runs already, as process {holder(path)}")
-    log_as(name, options.log_level)
+    log_to_stderr(options.log_level, name)
     return asyncio.run(_serve(config, f"{name} | "))
 
 

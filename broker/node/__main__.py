@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from broker.network.listener import ListenError
 from broker.node.command import follow_restart, show_status
-from broker.node.log_lines import log_as
+from broker.node.log_lines import log_to_stderr
 from broker.node.member_lock import MemberLock, holder, make_directory
 from broker.node.plan import read_plan
 from broker.node.supervisor import EXIT_OK, Supervisor, hold_back_signals, logger
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _supervise(plan: NodePlan, options: argparse.Namespace) -> int:
-    log_as("node", options.log_level)
+    log_to_stderr(options.log_level, "node")
     try:
         make_directory(plan.directory)
         lock = MemberLock.take(plan.lock)

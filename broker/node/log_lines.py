@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from broker.runtime.line_formatter import LineFormatter
+
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-class PrefixedFormatter(logging.Formatter):
+class PrefixedFormatter(LineFormatter):
     """Puts a name in front of each line, those of tracebacks too."""
 
     def __init__(self, name: str) -> None:
@@ -25,8 +27,8 @@ def prefixed(prefix: str, text: str) -> str:
     return "\n".join(prefix + line for line in text.split("\n"))
 
 
-def log_as(name: str, level: str) -> None:
-    """Have this process log to standard error under a name."""
+def log_to_stderr(level: str, name: str = "") -> None:
+    """Have this process log to standard error, under a name if it is one of several."""
     handler = logging.StreamHandler()
-    handler.setFormatter(PrefixedFormatter(name))
+    handler.setFormatter(PrefixedFormatter(name) if name else LineFormatter(FORMAT))
     logging.basicConfig(level=level, handlers=[handler])

@@ -21,6 +21,7 @@ import controller
 import coordinator
 import protocol
 import storage
+from broker.runtime.line_formatter import LineFormatter
 
 LINES_KEPT: Final = 2_000
 """Of one broker: the newest. Fixed: a report of a failed test is read by a person."""
@@ -71,7 +72,7 @@ class _Sorter(logging.Handler):
         self._between = logging.Logger(logger.name)  # noqa: LOG001 - nobody shall find it by name
         self._between.propagate = False
         self._between.addHandler(self)
-        self.setFormatter(logging.Formatter(FORMAT))
+        self.setFormatter(LineFormatter(FORMAT))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Sort one line."""

@@ -47,3 +47,9 @@ def test_anything_else_is_refused_in_kafkas_words(token: bytes, why: str) -> Non
         MECHANISM.respond(token)
 
     assert "secret" not in str(raised.value)
+
+
+def test_bytes_that_are_not_utf_8_are_compared_as_java_reads_them() -> None:
+    mechanism = PlainMechanism({"user_caf\ufffd": "\ufffd!"})
+    token = b"\0caf\xe9\0\xed\xa0\x80!"
+    assert mechanism.respond(token).principal == "User:caf\ufffd"
