@@ -187,19 +187,21 @@ class _Loader:
         """
         offset, end = segment.end_of_batches()
         flushed, size = self.hints.recovery_point, segment.size
-        found = f"{size - end} bytes from byte {end} on are no whole batch"
         if offset < flushed:
-            if size == end:
-                found = f"the file ends at byte {end}"
+            found = "the file ends" if end == size else "no whole batch is"
             raise DamagedFileError(
-                f"{segment.path}: {found}, though records up to offset {flushed - 1} were written"
+                f"{segment.path}: {found} at byte {end}, though records up to offset "
+                f"{flushed - 1} were written"
             )
         if end < size:
             segment.file.truncate(end)
             segment.size = end
             segment.rebuild_indexes()
             self.outcome.bytes_cut += size - end
-            self._note(f"{segment.path}: {found}: cut off, behind offset {offset - 1}, the last")
+            self._note(
+                f"{size - end} bytes cut from the end of {segment.path}, "
+                f"from offset {offset} on: they are no whole batch"
+            )
         return offset
 
     def _adopt(self, segment: Segment, found: SegmentFiles) -> None:
