@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 VERSION: Final = "0"
+GREATEST: Final = 2**63 - 1
+MOST_DIGITS: Final = len(str(GREATEST))
 
 
 def encode_lines(lines: Iterable[str]) -> bytes:
@@ -34,7 +36,7 @@ def decode_lines(data: bytes) -> list[str]:
     if not data:
         return []
     try:
-        lines = data.decode().split("\n")
+        lines = data.decode("utf-8-sig").replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError as error:
         raise DamagedFileError("not a text file") from error
     if lines[0] != VERSION:
@@ -48,8 +50,10 @@ def decode_lines(data: bytes) -> list[str]:
 
 
 def decode_integer(text: str) -> int:
-    """The number in a column; DamagedFileError when there is none."""
-    try:
-        return int(text)
-    except ValueError as error:
-        raise DamagedFileError(f"{text[:40]!r} is not a number") from error
+    """The number in a column; DamagedFileError when there is none that an offset can be."""
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+        raise DamagedFileError(f"{text[:40]!r} is not a number")
+    number = int(text)
+    if number > GREATEST:
+        raise DamagedFileError(f"{number} is too large a number")
+    return number

@@ -45,21 +45,24 @@ def close_logs(logs: Sequence[Log], filesystem: FileSystem) -> frozenset[LogDire
     return frozenset(closing.disordered)
 
 
-def mark(directories: Iterable[LogDirectory], filesystem: FileSystem, logs: Sequence[Log]) -> None:
+def mark(directories: Iterable[LogDirectory], logs: Sequence[Log]) -> None:
     """Say of directories that their broker has stopped in order, and how it has left the logs."""
     for directory in directories:
-        path = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
-        try:
-            with directory:
-                filesystem.replace(path, MARK, sync=True)
-        except LogDirectoryError as error:
-            LOGGER.warning(
-                "no clean shutdown of %s, the next start recovers it: %s",
-                directory.path,
-                error.message,
-            )
-        else:
+        if mark_clean(directory):
             closed_logs.write(directory, [log for log in logs if log.directory is directory])
+
+
+def mark_clean(directory: LogDirectory) -> bool:
+    """Leave the mark of a clean stop; returns whether that went well, and tells if it did not."""
+    path = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
+    try:
+        with directory:
+            directory.disk.filesystem.replace(path, MARK, sync=True)
+    except LogDirectoryError as error:
+        text = "no clean shutdown of %s, the next start recovers it: %s"
+        LOGGER.warning(text, directory.path, error.message)
+        return False
+    return True
 
 
 class _Closing:

@@ -326,7 +326,7 @@ class LogDirectories:
         in_order = frozenset(self.directories) - close_logs(everything, self._disk.filesystem)
         in_order &= self._checkpoints.write_all(LogsAndCopies(self, self.moves), is_last=True)
         marked = [one for one in self.directories if one in in_order]
-        mark(marked, self._disk.filesystem, list(self))
+        mark(marked, list(self))
 
     def _lock(self, directory: LogDirectory) -> None:
         try:

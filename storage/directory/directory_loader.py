@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from storage.directory import closed_logs
 from storage.directory.checkpoints import read_offsets
+from storage.directory.clean_shutdown import mark_clean
 from storage.directory.known_log import open_known
-from storage.errors import DirectoryRefusedError, ExhaustedError, LogDirectoryError
+from storage.errors import (
+    DamagedFileError,
+    DirectoryRefusedError,
+    ExhaustedError,
+    LogDirectoryError,
+)
 from storage.log.log_loader import LoadHints, load_log
 from storage.log.log_offsets import NEVER_CLEANED
 from storage.log.log_rules import has_delays
@@ -79,10 +86,15 @@ def load_all(
     Raises DirectoryRefusedError and ExhaustedError.
     """
     contents = DirectoryContents()
+    clean: list[LogDirectory] = []
     for directory in directories:
         try:
-            found = load_directory(directory, plan, report)
+            found = load_directory(directory, plan, report, clean)
         except ExhaustedError:
+            raise
+        except DirectoryRefusedError:
+            for one in clean:  # as found: a further start must not take it for a crash
+                mark_clean(one)
             raise
         except LogDirectoryError as error:
             report.note(error.message)
@@ -95,9 +107,9 @@ def load_all(
 
 
 def load_directory(
-    directory: LogDirectory, plan: LoadPlan, report: LoadReport
+    directory: LogDirectory, plan: LoadPlan, report: LoadReport, clean: list[LogDirectory]
 ) -> DirectoryContents:
-    """Load every log; what is found goes into `report`.
+    """Load every log; what is found goes into `report`, and a directory closed in order in `clean`.
 
     The mark of a clean shutdown is taken away first, so that a crash from here on is seen as one.
     An OSError ends in LogDirectoryError, as everywhere.
@@ -105,6 +117,8 @@ def load_directory(
     contents = DirectoryContents()
     with directory:
         was_clean, closed = closed_logs.take(directory)
+        if was_clean:
+            clean.append(directory)
         hints = _Hints(directory, report, was_clean=was_clean)
         names = _sort_names(directory, contents, report)
         for done, found in enumerate(names):
@@ -116,7 +130,8 @@ def load_directory(
             are_known = closed.knows_delays(found.name, found.stamp)
             log = None
             if known is not None and (are_known or not has_delays(config)):
-                log = open_known(place, known, config, plan.settings, log_hints)
+                with suppress(DamagedFileError):  # it is looked at, and told
+                    log = open_known(place, known, config, plan.settings, log_hints)
             if log is None:
                 if was_clean and not are_known:
                     log_hints = replace(log_hints, are_delays_known=False)
@@ -140,10 +155,21 @@ def _look_and_load(
         log, outcome = load_log(place, config, settings, hints)
     except DirectoryRefusedError as error:
         raise DirectoryRefusedError(f"{place.path}: {error}") from error
+    except DamagedFileError as error:
+        raise DirectoryRefusedError(f"{error.message}; {_way_out(place, hints)}") from error
     report.bytes_read += outcome.bytes_read
     report.bytes_cut += outcome.bytes_cut
     report.notes += outcome.notes
     return log
+
+
+def _way_out(place: LogPlace, hints: LoadHints) -> str:
+    """What an operator can do about a damaged log."""
+    restored = f"restore the file, or move {place.path} away to go on without the partition"
+    if not hints.was_clean:
+        return restored
+    mark = f"{place.directory.path}/{file_names.CLEAN_SHUTDOWN}"
+    return f"{restored}, or remove {mark} to go on with what stands before"
 
 
 class _Found(NamedTuple):

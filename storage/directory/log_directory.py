@@ -58,7 +58,9 @@ class LogDirectory:
                 self.on_exhaustion(exhausted)
             return exhausted
         if self.failure is None:
-            self.failure = LogDirectoryError(self.path, error.strerror or str(error))
+            reason = error.strerror or str(error)
+            where = f"{error.filename}: " if error.filename not in (None, self.path) else ""
+            self.failure = LogDirectoryError(self.path, f"{where}{reason}")
             if self.on_failure is not None:
                 self.on_failure(self)
         return self.failure.with_traceback(None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from storage.checkpoint_file import decode_integer
 from storage.errors import DamagedFileError, DirectoryRefusedError
 
 BROKER_ID = "broker.id"
@@ -55,7 +56,7 @@ class MetaProperties:
 def decode(data: bytes) -> MetaProperties:
     """Content of the file; DamagedFileError when it is none."""
     try:
-        lines = data.decode().splitlines()
+        lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise DamagedFileError("not a text file") from error
     pairs = {}
@@ -69,9 +70,8 @@ def decode(data: bytes) -> MetaProperties:
     if id_key is None:
         raise DamagedFileError(f"version {pairs.get(VERSION)!r} is unknown")
     broker_id = pairs.get(id_key)
-    if broker_id is not None and not broker_id.isdigit():
-        raise DamagedFileError(f"{id_key} is not a number: {broker_id[:40]!r}")
-    return MetaProperties(None if broker_id is None else int(broker_id), pairs.get(CLUSTER_ID))
+    number = None if broker_id is None else decode_integer(broker_id)
+    return MetaProperties(number, pairs.get(CLUSTER_ID))
 
 
 def encode(broker_id: int, cluster_id: str, now_ms: int) -> bytes:

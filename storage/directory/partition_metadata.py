@@ -30,7 +30,7 @@ def decode(data: bytes) -> UUID:
     The same object for the partitions of a topic, which are loaded one after the other.
     """
     try:
-        pairs = dict(line.split(": ", 1) for line in data.decode().splitlines() if line)
+        pairs = dict(line.split(": ", 1) for line in data.decode("utf-8-sig").splitlines() if line)
         if pairs[VERSION] != "0":
             raise DamagedFileError(f"{file_names.PARTITION_METADATA}: version {pairs[VERSION]}")
         return from_base64(pairs[TOPIC_ID])

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from storage.checkpoint_file import decode_lines, encode_lines
+from storage.checkpoint_file import decode_integer, decode_lines, encode_lines
 from storage.errors import EXHAUSTION, DamagedFileError
 from storage.segment import file_names
 
@@ -65,9 +65,9 @@ class LeaderEpochs:
             return
         for line in decode_lines(data):
             columns = line.split()
-            if len(columns) != COLUMNS or not all(column.isdigit() for column in columns):
+            if len(columns) != COLUMNS:
                 raise DamagedFileError(f"not an epoch and an offset: {line[:80]!r}")
-            self._assign(int(columns[0]), int(columns[1]))
+            self._assign(decode_integer(columns[0]), decode_integer(columns[1]))
 
     def restore(self, entries: Iterable[tuple[int, int]]) -> None:
         """Begin with what the file says, as `entries` gave it."""

@@ -171,7 +171,38 @@ class _Loader:
                 del segments[index + 1 :]
                 break
         # Unless it was just read: its end follows from what comes after the last index entry.
-        return segments[-1].next_offset()
+        if self.hints.was_clean:
+            return self._end_after_clean_stop(segments[-1])
+        offset = segments[-1].next_offset()
+        if offset < self.hints.recovery_point and not self.outcome.bytes_cut:
+            flushed = self.hints.recovery_point
+            self._note(f"{segments[-1].path} ends at {offset}, before its recovery point {flushed}")
+        return offset
+
+    def _end_after_clean_stop(self, segment: Segment) -> int:
+        """The log end offset; what the file has got since its broker stopped is cut off.
+
+        Raises DamagedFileError where flushed records are gone: they may be on a replica, or in a
+        backup, as long as this log does not go on without them.
+        """
+        offset, end = segment.end_of_batches()
+        flushed, size = self.hints.recovery_point, segment.size
+        if offset < flushed:
+            found = "the file ends" if end == size else "no whole batch is"
+            raise DamagedFileError(
+                f"{segment.path}: {found} at byte {end}, though records up to offset "
+                f"{flushed - 1} were written"
+            )
+        if end < size:
+            segment.file.truncate(end)
+            segment.size = end
+            segment.rebuild_indexes()
+            self.outcome.bytes_cut += size - end
+            self._note(
+                f"{size - end} bytes cut from the end of {segment.path}, "
+                f"from offset {offset} on: they are no whole batch"
+            )
+        return offset
 
     def _adopt(self, segment: Segment, found: SegmentFiles) -> None:
         offsets = found.index_sizes.get(file_names.OFFSET_INDEX)

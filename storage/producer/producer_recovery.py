@@ -10,7 +10,7 @@ from storage.errors import DamagedFileError
 from storage.log.segments import WHOLE_LOG
 from storage.producer.producer import Marker
 from storage.producer.producer_state import ProducerState
-from storage.segment.batch_scan import CHUNK_BYTES, walk_headers
+from storage.segment.batch_scan import CHUNK_BYTES
 
 if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader
@@ -99,7 +99,7 @@ def replay_segment(
     place = segment.locate(from_offset)
     if place is None:
         return aborted
-    for position, header in walk_headers(segment.file, place.position, segment.size, CHUNK_BYTES):
+    for position, header in segment.walk(place.position, segment.size, CHUNK_BYTES):
         if header.last_offset >= to_offset:
             break
         if header.producer_id < 0:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from storage.delays.delay_index import DelayEntry, DelayIndex, kind_of
 from storage.delays.delay_rebuild import rebuild_at_once
+from storage.errors import DamagedFileError
 from storage.filesystem import sync_all_of
 from storage.segment import file_names
 from storage.segment.batch_scan import CHUNK_BYTES, walk_headers
@@ -205,6 +206,8 @@ class Segment(SegmentReading):
         try:
             for _, header in walk_headers(file, 0, size, CHUNK_BYTES):
                 self.account_header(header)
+        except DamagedFileError as error:
+            raise DamagedFileError(f"{self.path}: {error.message}") from None
         finally:
             if self.size != size:
                 self._tail_offset = NO_TAIL

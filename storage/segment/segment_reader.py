@@ -13,6 +13,7 @@ from storage.segment import file_names
 from storage.segment.aborted_index import AbortedIndex
 from storage.segment.batch_scan import (
     CHUNK_BYTES,
+    HOP_BYTES,
     MAX_RELATIVE_OFFSET,
     BatchPlace,
     find_batch,
@@ -157,12 +158,17 @@ class SegmentReading(ABC):
         """Tell whether `offset` can be held relative to the base."""
         return offset - self.base_offset <= MAX_RELATIVE_OFFSET
 
-    def walk(self, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and header of the batches between two positions."""
+    def walk(
+        self, position: int, end: int, step: int = HOP_BYTES
+    ) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and header of the batches between two positions, as `walk_headers`."""
         if position >= min(end, self.size):
-            return iter(())
+            return
         file = self.file  # which may turn out to be shorter
-        return walk_headers(file, position, min(end, self.size))
+        try:
+            yield from walk_headers(file, position, min(end, self.size), step)
+        except DamagedFileError as error:
+            raise DamagedFileError(f"{self.path}: {error.message}") from None
 
     def locate(self, offset: int) -> BatchPlace | None:
         """First batch that ends at or after `offset`; None when the segment ends before it."""
@@ -186,6 +192,19 @@ class SegmentReading(ABC):
     def next_offset_at(self, position: int) -> int:
         """Offset after the last batch whose header stands whole before `position`."""
         return self._with_sound_indexes(lambda: self._read_next_offset(position))
+
+    def end_of_batches(self) -> tuple[int, int]:
+        """Offset after the last whole batch, and the byte at which that ends.
+
+        What follows in the file is none. Read from the last index entry on, or from the start if
+        no batch is there.
+        """
+        entry = self.offset_index.last_before(self.size - HEADER_BYTES + 1)
+        if 0 < entry.position < self.size:
+            offset, end = self._end_of_whole(entry.position)
+            if end > entry.position:
+                return offset, end
+        return self._end_of_whole(0)
 
     def headers_before(self, position: int, stretch: int) -> tuple[int, list[BatchHeader]]:
         """Headers of about the last `stretch` bytes of batches before one at `position`.
@@ -256,6 +275,15 @@ class SegmentReading(ABC):
         for _, header in self.walk(self._checked_position(entry.position), end):
             offset = header.next_offset
         return offset
+
+    def _end_of_whole(self, start: int) -> tuple[int, int]:
+        offset, end = self.base_offset, start
+        with suppress(DamagedFileError):
+            for position, header in self.walk(start, self.size, CHUNK_BYTES):
+                if position + header.size_in_bytes > self.size:
+                    break
+                offset, end = header.next_offset, position + header.size_in_bytes
+        return offset, end
 
     def _read_headers_before(self, position: int, stretch: int) -> tuple[int, list[BatchHeader]]:
         start = 0

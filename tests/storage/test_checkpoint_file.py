@@ -36,7 +36,17 @@ def test_damaged_file_says_what_is_wrong(data: bytes, problem: str) -> None:
     assert damaged.value.message == problem
 
 
-def test_number_that_is_none_is_damage() -> None:
-    assert decode_integer("-7") == -7
+@pytest.mark.parametrize("text", ["", "-7", "+7", " 7", "1_0", "²", "٣", "1" * 5000, str(2**63)])
+def test_what_no_offset_can_be_is_damage(text: str) -> None:
     with pytest.raises(DamagedFileError):
-        decode_integer("")
+        decode_integer(text)
+
+
+def test_greatest_offset_is_a_number() -> None:
+    assert decode_integer(str(2**63 - 1)) == 2**63 - 1
+
+
+def test_editors_of_windows_do_no_damage() -> None:
+    written = b"\xef\xbb\xbf" + encode_lines(["a", "b"]).replace(b"\n", b"\r\n")
+
+    assert decode_lines(written) == ["a", "b"]
