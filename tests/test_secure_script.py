@@ -17,8 +17,11 @@ PUBLIC = {"ca.pem"}
 
 
 def _secure(directory: Path, *more: str) -> dict[str, Path]:
+    """Run it as by a user whose files others may read, unless a program says something else."""
     command = [sys.executable, str(SCRIPT), str(directory), *more]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=SECONDS, check=True, umask=0o022
+    )
     return {Path(line).name: Path(line) for line in ended.stdout.splitlines()}
 
 
