@@ -2,8 +2,8 @@
 
 Where Apache Kafka's assignor goes by the order of a hash table, names are such that the order is
 that of the alphabet, in tables of either kind: `HashMap`, of the members of one process, and
-`TimelineHashMap`, of all members, once it has eight slots. It has them from the sixth member on, and
-keeps them as long as the group exists (`gathering`).
+`TimelineHashMap`, of all members, once it has eight slots. It has them from the sixth member on,
+and keeps them as long as the group exists (`gathering`).
 """
 
 from __future__ import annotations
