@@ -68,6 +68,9 @@ class TopicConfig:
     delivery_delay_ms: int = long(0, low=0, importance=LOW, acts=True)
     """Delay of records whose headers say nothing, where `delivery.delay.enable` is set."""
 
+    errors_deadletterqueue_group_enable: bool = boolean(False)
+    """Whether share groups may write dead letters to the topic."""
+
     file_delete_delay_ms: int = long(
         60_000, low=0, acts=True, broker_keys=("log.segment.delete.delay.ms",)
     )
@@ -127,6 +130,14 @@ class TopicConfig:
     )
     """Longest time a record stays out of reach of compaction."""
 
+    max_decompressed_message_bytes: int = integer(
+        2_147_483_639,
+        low=1,
+        high=2_147_483_639,
+        broker_keys=("max.decompressed.message.bytes",),
+    )
+    """Largest record that producers may write, once decompressed."""
+
     max_message_bytes: int = integer(
         1_048_588, low=0, acts=True, broker_keys=("message.max.bytes",)
     )
@@ -178,6 +189,12 @@ class TopicConfig:
 
     preallocate: bool = boolean(False, broker_keys=("log.preallocate",))
     """Whether a new segment's file is created at its full size."""
+
+    remote_copy_lag_bytes: int = long(-1, low=-1, broker_keys=("log.remote.copy.lag.bytes",))
+    """Newest bytes of closed segments that are not copied to tiered storage yet."""
+
+    remote_copy_lag_ms: int = long(0, low=-1, broker_keys=("log.remote.copy.lag.ms",))
+    """Age before which a closed segment is not copied to tiered storage."""
 
     remote_log_copy_disable: bool = boolean(False)
     """Whether copying segments to tiered storage is stopped."""

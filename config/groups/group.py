@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from config.groups.offset_reset import OffsetReset
-from config.key import boolean, integer, string
+from config.key import LOW, boolean, integer, long, string, strings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +17,11 @@ class GroupConfig:
     )
     """Wait between two assignments of the consumer group."""
 
+    consumer_assignor_offload_enable: bool = boolean(
+        True, internal=True, broker_keys=("group.consumer.assignor.offload.enable",)
+    )
+    """Whether Apache Kafka assigns on a thread of its own."""
+
     consumer_heartbeat_interval_ms: int = integer(
         5000, low=1, acts=True, broker_keys=("group.consumer.heartbeat.interval.ms",)
     )
@@ -27,10 +32,21 @@ class GroupConfig:
     )
     """Silence after which a member of the consumer group is removed."""
 
+    errors_deadletterqueue_copy_record_enable: bool = boolean(False)
+    """Whether dead letters of the share group have the key and the value of their record."""
+
+    errors_deadletterqueue_topic_name: str = string("")
+    """Topic for dead letters of the share group."""
+
     share_assignment_interval_ms: int = integer(
         1000, low=0, acts=True, broker_keys=("group.share.assignment.interval.ms",)
     )
     """Wait between two assignments of the share group."""
+
+    share_assignor_offload_enable: bool = boolean(
+        True, internal=True, broker_keys=("group.share.assignor.offload.enable",)
+    )
+    """Whether Apache Kafka assigns on a thread of its own."""
 
     share_auto_offset_reset: str = string("latest", rule=OffsetReset(), acts=True)
     """Where the share group begins in a partition that it has not read yet.
@@ -71,10 +87,27 @@ class GroupConfig:
     )
     """Silence after which a member of the share group is removed."""
 
+    streams_acceptable_recovery_lag: int = long(
+        10_000,
+        low=0,
+        internal=True,
+        acts=True,
+        broker_keys=("group.streams.acceptable.recovery.lag",),
+    )
+    """Lag up to which a task of the streams group counts as restored, as members are told."""
+
     streams_assignment_interval_ms: int = integer(
         1000, low=0, acts=True, broker_keys=("group.streams.assignment.interval.ms",)
     )
     """Wait between two assignments of the streams group."""
+
+    streams_assignor_name: str | None = string(None)
+    """Assignor of the streams group; the broker's default without one."""
+
+    streams_assignor_offload_enable: bool = boolean(
+        True, internal=True, broker_keys=("group.streams.assignor.offload.enable",)
+    )
+    """Whether Apache Kafka assigns on a thread of its own."""
 
     streams_heartbeat_interval_ms: int = integer(
         5000, low=1, acts=True, broker_keys=("group.streams.heartbeat.interval.ms",)
@@ -91,7 +124,26 @@ class GroupConfig:
     )
     """Standby replicas of each task of the streams group."""
 
+    streams_num_warmup_replicas: int = integer(
+        2, low=0, internal=True, broker_keys=("group.streams.num.warmup.replicas",)
+    )
+    """Warm-up replicas of the streams group."""
+
+    streams_rack_aware_assignment_tags: tuple[str, ...] = strings(
+        importance=LOW, acts=True, broker_keys=("group.streams.rack.aware.assignment.tags",)
+    )
+    """Tags that members of the streams group have to have."""
+
     streams_session_timeout_ms: int = integer(
         45_000, low=1, acts=True, broker_keys=("group.streams.session.timeout.ms",)
     )
     """Silence after which a member of the streams group is removed."""
+
+    streams_task_offset_interval_ms: int = integer(
+        60_000,
+        low=1,
+        internal=True,
+        acts=True,
+        broker_keys=("group.streams.task.offset.interval.ms",),
+    )
+    """How often members of the streams group report how far their tasks are."""

@@ -26,7 +26,7 @@ class Bounds(NamedTuple):
     """The broker keys that bound a group key."""
 
     low: str | None
-    high: str
+    high: str | None
 
 
 def _of(kind: str, what: str) -> Bounds:
@@ -47,8 +47,14 @@ BOUNDS = {
         )
     },
     "streams.num.standby.replicas": Bounds(None, "group.streams.max.standby.replicas"),
+    "streams.num.warmup.replicas": Bounds(None, "group.streams.max.warmup.replicas"),
+    "streams.task.offset.interval.ms": Bounds("group.streams.min.task.offset.interval.ms", None),
 }
 """By group key."""
+
+DEAD_LETTER_TOPIC = "errors.deadletterqueue.topic.name"
+RACK_TAGS = "streams.rack.aware.assignment.tags"
+STREAMS_ASSIGNOR = "streams.assignor.name"
 
 _LARGER_THAN = {
     f"{kind}.session.timeout.ms": f"{kind}.heartbeat.interval.ms"
@@ -72,12 +78,30 @@ def validate_group_config(overrides: Mapping[str, str], broker: BrokerConfig) ->
             continue
         if low is not None and _number(values[name]) < _number(broker.value_of(low)):
             raise ConfigError(f"{name} must be greater than or equal to {low}", name)
-        if _number(values[name]) > _number(broker.value_of(high)):
+        if high is not None and _number(values[name]) > _number(broker.value_of(high)):
             raise ConfigError(f"{name} must be less than or equal to {high}", name)
     for name, smaller in _LARGER_THAN.items():
         if values.keys() & {name, smaller} and not _holds(name, smaller, values, broker):
             raise ConfigError(f"{name} must be greater than {smaller}", name)
+    _check_texts(values, broker)
     return values
+
+
+def _check_texts(values: Mapping[str, Value], broker: BrokerConfig) -> None:
+    tags, assignor = values.get(RACK_TAGS, ()), values.get(STREAMS_ASSIGNOR)
+    assert isinstance(tags, tuple)
+    if len(set(tags)) < len(tags):
+        raise ConfigError(f"{RACK_TAGS} must not contain duplicate tag keys.", RACK_TAGS)
+    offered = broker.group_streams_assignors
+    if assignor is not None and assignor not in offered:
+        raise ConfigError(
+            f"{STREAMS_ASSIGNOR} '{assignor}' is not a registered task assignor. Registered "
+            f"assignors are: [{', '.join(offered)}].",
+            STREAMS_ASSIGNOR,
+        )
+    if str(values.get(DEAD_LETTER_TOPIC, "")).startswith("__"):
+        reason = f"{DEAD_LETTER_TOPIC}: DLQ topic name must not start with '__'"
+        raise ConfigError(reason, DEAD_LETTER_TOPIC)
 
 
 def effective_values(
@@ -106,7 +130,9 @@ def effective_values(
 def _bounded(group_id: str, name: str, value: int, broker: BrokerConfig) -> int:
     low, high = BOUNDS[name]
     lowest = value if low is None else _number(broker.value_of(low))
-    bounded = min(max(value, lowest), _number(broker.value_of(high)))
+    bounded = max(value, lowest)
+    if high is not None:
+        bounded = min(bounded, _number(broker.value_of(high)))
     if bounded != value:
         logger.warning(
             "group %s: %s is %d, but %d holds: the broker's bounds changed",

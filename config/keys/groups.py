@@ -15,6 +15,9 @@ class GroupKeys:
     group_consumer_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE, acts=True)
     """Wait between two assignments of one consumer group."""
 
+    group_consumer_assignor_offload_enable: bool = boolean(True, internal=True, scope=CLUSTER_WIDE)
+    """Whether Apache Kafka assigns on a thread of its own."""
+
     group_consumer_assignors: tuple[str, ...] = strings(
         "org.apache.kafka.coordinator.group.assignor.UniformAssignor",
         "org.apache.kafka.coordinator.group.assignor.RangeAssignor",

@@ -11,14 +11,28 @@ from config.key import CLUSTER_WIDE, HIGH, LOW, boolean, integer, short, string,
 class ShareKeys:
     """Share groups and their coordinators."""
 
+    errors_deadletterqueue_auto_create_topics_enable: bool = boolean(False, scope=CLUSTER_WIDE)
+    """Whether topics of dead letters of share groups are created when first needed."""
+
+    errors_deadletterqueue_topic_name_prefix: str = string("dlq.", scope=CLUSTER_WIDE)
+    """How names of topics for dead letters of share groups have to begin."""
+
     group_share_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE, acts=True)
     """Wait between two assignments of one share group."""
+
+    group_share_assignor_offload_enable: bool = boolean(True, internal=True, scope=CLUSTER_WIDE)
+    """Whether Apache Kafka assigns on a thread of its own."""
 
     group_share_assignors: tuple[str, ...] = strings("simple")
     """Assignors offered to share groups."""
 
     group_share_delivery_count_limit: int = integer(5, low=2, high=10, acts=True)
     """Deliveries after which a record counts as undeliverable."""
+
+    group_share_dlq_manager_class_name: str = string(
+        "org.apache.kafka.server.share.dlq.DefaultShareGroupDLQManager", internal=True
+    )
+    """Java class that writes dead letters of share groups."""
 
     group_share_enable: bool = boolean(False, internal=True)
     """Whether Apache Kafka 3.9 offers its preview of share groups."""

@@ -94,6 +94,12 @@ class TieredKeys:
     remote_log_reader_max_pending_tasks: int = integer(100, low=1)
     """Reads from tiered storage that may wait."""
 
+    log_remote_copy_lag_bytes: int = long(-1, low=-1, scope=CLUSTER_WIDE)
+    """Default of the topic key `remote.copy.lag.bytes`."""
+
+    log_remote_copy_lag_ms: int = long(0, low=-1, scope=CLUSTER_WIDE)
+    """Default of the topic key `remote.copy.lag.ms`."""
+
     remote_log_reader_threads: int = integer(10, low=1, scope=CLUSTER_WIDE)
     """Threads that read from tiered storage."""
 

@@ -63,6 +63,11 @@ class TopicKeys:
     max_request_partition_size_limit: int = integer(2000, low=1, acts=True)
     """Partitions described in one answer to DescribeTopicPartitions."""
 
+    max_decompressed_message_bytes: int = integer(
+        2_147_483_639, low=1, high=2_147_483_639, scope=CLUSTER_WIDE
+    )
+    """Default of the topic key `max.decompressed.message.bytes`."""
+
     message_max_bytes: int = integer(
         1_048_588, low=0, importance=HIGH, scope=CLUSTER_WIDE, acts=True
     )

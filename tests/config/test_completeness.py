@@ -1,7 +1,8 @@
 """The rows are those of Apache Kafka.
 
-`apache_keys.tsv` holds the facts, printed by a program that asked the classes of 3.9.1 and 4.3.1
-for every key; where the two differ it holds those of 3.9.1. What we do otherwise stands here.
+`apache_keys.tsv` holds the facts, printed by a program that asked the classes of 3.9.1, 4.3.1 and
+4.4.0 for every key; where they differ it holds those of 3.9.1. The column `release` says `both` for
+a key of 3.9.1 and 4, and otherwise where it is. What we do otherwise stands here.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FACTS = list(
     )
 )
 
-# 4.3.1 made lists of them; one attribute per element is easier to use.
+# 4.x made lists of them; one attribute per element is easier to use.
 LISTS_SINCE_4 = {
     "advertised.listeners",
     "controller.listener.names",
