@@ -1,1 +1,1 @@
-"""What Kafka's tools and libraries write as configuration values, and what they are shown."""
+"""Configurations and counts of topics, as clients write them, beside Apache Kafka."""
