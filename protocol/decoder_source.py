@@ -67,7 +67,7 @@ from __future__ import annotations
 import struct as structs
 from typing import TYPE_CHECKING
 
-from protocol import text, wire
+from protocol import wire
 from protocol.defaults import blank, write_default
 from protocol.fields import Field, Kind
 from protocol.source import Source
@@ -107,7 +107,7 @@ class DecoderSource:
             many_tags=wire.many_tags,
             read_tag=wire.read_tag,
             refuse_count=wire.refuse_count,
-            replaced=text.replaced,
+            replaced=wire.replaced,
             short=wire.SHORT,
             skip_tags=wire.skip_tags,
         )

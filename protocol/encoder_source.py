@@ -61,8 +61,13 @@ from typing import TYPE_CHECKING, Final
 from protocol.decoder_source import LENGTH_CODES
 from protocol.fields import Field, Kind
 from protocol.source import Source
-from protocol.text import unpaired_replaced
-from protocol.wire import CONTINUES, ONE_BYTE, encode_uvarint, string_length
+from protocol.wire import (
+    CONTINUES,
+    ONE_BYTE,
+    encode_uvarint,
+    string_length,
+    unpaired_replaced,
+)
 
 if TYPE_CHECKING:
     from protocol.schema import Struct

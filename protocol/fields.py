@@ -139,7 +139,7 @@ def string(
     nullable: str = "",
     tag: int | None = None,
 ) -> Any:
-    """UTF-8 (see `protocol.text`) with a two-byte length, a uvarint length + 1 where flexible."""
+    """UTF-8 (see `protocol.wire`) with a two-byte length, a uvarint length + 1 where flexible."""
     return Field(Kind.STRING, _present(versions), tag, default, _nullable(nullable))
 
 

@@ -22,8 +22,7 @@ import struct as structs
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.api_keys import ApiKey
-from protocol.text import text_of
-from protocol.wire import SHORT, Buffer, DecodeError, skip_tags
+from protocol.wire import SHORT, Buffer, DecodeError, skip_tags, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Final
 
-from broker.runtime.line_formatter import LineFormatter
-
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+_BREAKS: Final = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What ends a line, moves a terminal's cursor, or has no bytes in UTF-8."""
+
+
+class LineFormatter(logging.Formatter):
+    """Escapes control characters, so that no name can end a line or forge the next one.
+
+    Tracebacks keep their lines.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        """The line without a traceback."""
+        return _BREAKS.sub(_escaped, super().formatMessage(record))
 
 
 class PrefixedFormatter(LineFormatter):
@@ -32,3 +46,7 @@ def log_to_stderr(level: str, name: str = "") -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(PrefixedFormatter(name) if name else LineFormatter(FORMAT))
     logging.basicConfig(level=level, handlers=[handler])
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from protocol.text import text_of
+from protocol.wire import text_of
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 

@@ -22,7 +22,7 @@ from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import HEADER_BYTES, BatchHeader, parse_header
 from protocol.records.compression import DEFAULT_LIMIT, Codec, decompress
 from protocol.records.varints import read_varint, read_varlong
-from protocol.text import text_of
+from protocol.wire import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

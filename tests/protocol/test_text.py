@@ -12,7 +12,7 @@ from protocol.headers import parse_request_header
 from protocol.messages.group_membership import HeartbeatRequest
 from protocol.records.record import _headers
 from protocol.schema import Request
-from protocol.text import joined_pairs, text_of, unpaired_replaced
+from protocol.wire import joined_pairs, text_of, unpaired_replaced
 from tests.golden import java_text
 from tests.golden.values import Filling
 from tests.protocol.strategies import every_version

@@ -10,7 +10,7 @@ from broker.embedded.faults.fault import Fault, Mischief
 from broker.embedded.faults.partial_failure import answered_in_part
 from broker.embedded.faults.request_topics import topics_of
 from broker.runtime.deferred import Deferred, HangUp
-from protocol.error_answers import NoPlaceError, error_answer
+from broker.security.sasl.error_answers import NoPlaceError, error_answer
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from protocol.messages.metadata import MetadataRequest, MetadataResponse

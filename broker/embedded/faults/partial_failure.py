@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.embedded.faults.request_topics import is_of_topics, topic_of
 from broker.runtime.deferred import Deferred
-from protocol.error_answers import NoPlaceError, error_answer
+from broker.security.sasl.error_answers import NoPlaceError, error_answer
 from protocol.errors import ApiError
 from protocol.fields import Kind
 

@@ -21,7 +21,7 @@ import controller
 import coordinator
 import protocol
 import storage
-from broker.runtime.line_formatter import LineFormatter
+from broker.node.log_lines import LineFormatter
 
 LINES_KEPT: Final = 2_000
 """Of one broker: the newest. Fixed: a report of a failed test is read by a person."""

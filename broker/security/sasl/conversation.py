@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from broker.runtime.deferred import Deferred
 from broker.security.sasl import reply
+from broker.security.sasl.error_answers import NoPlaceError, error_answer
 from broker.security.sasl.lifetime import lifetime_ms
 from broker.security.sasl.mechanism import Authenticated, InvalidCredentialsError, RefusedError
 from broker.security.sasl.reply import Reply, Session, Verdict
 from broker.security.sasl.states import HANDSHAKE_REQUESTS, TRANSITIONS, Event, State
 from protocol.api_keys import ApiKey
-from protocol.error_answers import NoPlaceError, error_answer
 from protocol.errors import ApiError, ErrorCode
 from protocol.headers import RequestHeader, parse_request_header
 from protocol.messages.produce import ProduceRequest

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.security.principal import user
 from broker.security.sasl.mechanism import Authenticated, RefusedError
-from protocol.text import text_of
+from protocol.wire import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

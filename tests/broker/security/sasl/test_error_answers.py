@@ -8,7 +8,7 @@ import pytest
 
 from broker.handlers import all_handlers
 from broker.requests.api_table import ROUTES
-from protocol.error_answers import NoPlaceError, error_answer
+from broker.security.sasl.error_answers import NoPlaceError, error_answer
 from protocol.errors import ApiError, ErrorCode
 from protocol.fields import Kind
 from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 
-from broker.runtime.line_formatter import LineFormatter
+from broker.node.log_lines import LineFormatter
 
 
 def formatted(name: str, *, is_failure: bool = False) -> str:
