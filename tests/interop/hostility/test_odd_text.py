@@ -93,8 +93,9 @@ def group(broker: BrokerProcess, new_name: NewName) -> str:
 def test_client_whose_id_is_not_utf_8_is_told_the_versions(
     broker: BrokerProcess, version: int
 ) -> None:
-    software = {"client_software_name": "test", "client_software_version": "1"}
-    request = ApiVersionsRequest(**(software if version else {}))
+    request = ApiVersionsRequest()
+    if version:
+        request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
     answer = asked(broker.port, request, version, ApiVersionsResponse)
     assert answer.error_code == ErrorCode.NONE
     assert len(answer.api_keys) > 40

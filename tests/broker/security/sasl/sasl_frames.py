@@ -86,8 +86,10 @@ def frame_of(request: Request, version: int) -> bytes:
 
 
 def api_versions(version: int = 3) -> bytes:
-    software = {"client_software_name": "test", "client_software_version": "1"}
-    return frame_of(ApiVersionsRequest(**(software if version >= 3 else {})), version)
+    message = ApiVersionsRequest()
+    if version >= 3:
+        message = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+    return frame_of(message, version)
 
 
 def handshake(mechanism: str = "PLAIN", version: int = 1) -> bytes:
