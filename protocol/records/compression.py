@@ -7,10 +7,12 @@ to be quick asks `is_in_many_pieces` first.
 
 What Java's codecs want, and the formats' own defaults do not give:
 
-- snappy is framed by xerial's stream: the 8 bytes of `_XERIAL_MAGIC`, version and least compatible
+- snappy is framed by xerial's stream: the 8 bytes of `XERIAL_MAGIC`, version and least compatible
   version (int32 each), then blocks, each an int32 length and a raw snappy block of 32 KB of input.
   A stream without that header is one raw block; several streams may stand one after the other.
 - lz4 is the frame format with independent blocks: the Java reader refuses linked ones.
+
+What a producer may send of all this is narrower than what `decompress` reads: `client_streams`.
 """
 
 from __future__ import annotations
@@ -56,18 +58,16 @@ LZ4_LEVEL: Final = 1
 LZ4_FAST: Final = 9
 LZ4_LOWEST_HIGH: Final = 3
 LZ4_HIGHEST: Final = 12
-LZ4_FLAGS_POSITION: Final = 4
-LZ4_INDEPENDENT_BLOCKS: Final = 0x20
 XERIAL_BLOCK_BYTES: Final = 32 * 1024
 
-_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
-_XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 PIECES_AT_ONCE: Final = 100
 """Blocks of snappy, members of gzip or frames of zstd: one takes up to 20 microseconds. Clients
 make one member or frame, and blocks of 32 KB."""
 _BEGINNINGS: Final = {
     Codec.GZIP: b"\x1f\x8b\x08",
-    Codec.SNAPPY: _XERIAL_MAGIC,
+    Codec.SNAPPY: XERIAL_MAGIC,
     Codec.ZSTD: b"\x28\xb5\x2f\xfd",
 }
 """How each member, stream or frame begins. Compressed bytes hardly ever look so by chance."""
@@ -127,7 +127,6 @@ def decompress(codec: Codec, data: Buffer, limit: int = DEFAULT_LIMIT) -> bytes 
             stored = stored_blocks(memoryview(data))
             if stored is not None and len(stored) <= limit:
                 return stored
-            _check_lz4_blocks(data)
         return _decompress_growing(codec, data, limit)
     except cramjam.DecompressionError as error:
         raise _damaged(codec, str(error)) from error
@@ -193,12 +192,6 @@ def _zeroed(size: int) -> bytearray:
     return room
 
 
-def _check_lz4_blocks(data: Buffer) -> None:
-    """Refuse blocks that refer to earlier ones: Java consumers could not read them (KIP-57)."""
-    if len(data) > LZ4_FLAGS_POSITION and not data[LZ4_FLAGS_POSITION] & LZ4_INDEPENDENT_BLOCKS:
-        raise _damaged(Codec.LZ4, "the blocks of the frame depend on each other")
-
-
 def _first_guess(codec: Codec, data: Buffer) -> int:
     if codec is Codec.GZIP and len(data) >= _GZIP_SIZE.size:
         # The last four bytes are the size modulo 2^32: a hint, since a client may write anything.
@@ -217,7 +210,7 @@ def _compress_xerial(data: Buffer) -> bytes:
 
 
 def _decompress_snappy(data: Buffer, limit: int) -> bytes:
-    if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
+    if bytes(data[: len(XERIAL_MAGIC)]) != XERIAL_MAGIC:
         return _decompress_block(data, limit, limit)
     parts = []
     room = limit
@@ -232,7 +225,7 @@ def _xerial_blocks(data: memoryview) -> Iterator[memoryview]:
     position = 0
     end = len(data)
     while position < end:
-        if bytes(data[position : position + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
+        if bytes(data[position : position + len(XERIAL_MAGIC)]) == XERIAL_MAGIC:
             position += len(_XERIAL_HEADER)
             continue
         start = position + _INT32.size

@@ -34,7 +34,8 @@ from protocol.records.batch import (
     parse_header,
 )
 from protocol.records.chain import last_record
-from protocol.records.compression import DEFAULT_LIMIT, Codec, decompress, is_in_many_pieces
+from protocol.records.client_streams import ManyPiecesError, decompress_readable
+from protocol.records.compression import DEFAULT_LIMIT, Codec
 from protocol.records.outline import ManyHeadersError, has_key, header_count, outline_record
 from protocol.records.plain import NOT_PLAIN, is_plain_first, plain_last_timestamp
 from protocol.records.record import INT64_MAX, INT64_MIN, invalid
@@ -175,14 +176,13 @@ def check_produced(
 
 
 def _decompressed(codec: Codec, data: memoryview, rules: ProduceRules) -> bytes | bytearray:
-    most = rules.max_decompressed_bytes
-    limit = most
+    limit = most = rules.max_decompressed_bytes
     if rules.is_hurried:
         limit = min(most, max(PASSING_BYTES, PASSING_RATIO * len(data)))
-        if is_in_many_pieces(codec, data):
-            raise LargeContentsError
     try:
-        return decompress(codec, data, limit)
+        return decompress_readable(codec, data, limit, is_hurried=rules.is_hurried)
+    except ManyPiecesError:
+        raise LargeContentsError from None
     except ApiError as error:
         if error.code is ErrorCode.MESSAGE_TOO_LARGE and limit < most:
             raise LargeContentsError from None

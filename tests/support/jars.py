@@ -39,6 +39,7 @@ PROGRAMS = {
     "tests/interop/java/Delays.java": (CLIENTS_2, KAFKA_4_3, KAFKA_4),
     "tests/interop/java/MovedLeader.java": (KAFKA_4,),
     "tests/interop/java/ConsumerProtocol.java": (KAFKA_4,),
+    "tests/interop/java/ReadBack.java": (CLIENTS_2, KAFKA_4),
     "tests/interop/java/ShareConsumers.java": (KAFKA_4,),
     "tests/interop/java/Scenarios.java": (CLIENTS_2, KAFKA_3, KAFKA_4_3, KAFKA_4),
     "tests/interop/java/Secured.java": (CLIENTS_2, KAFKA_3, KAFKA_4_3, KAFKA_4),

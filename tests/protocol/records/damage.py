@@ -119,6 +119,8 @@ def _kafkas() -> Iterator[Case]:
     for codec in Codec:
         if codec is not Codec.NONE:
             yield from _kafkas_compressed(codec)
+    halves = compress(Codec.LZ4, CHAIN[:20]) + compress(Codec.LZ4, CHAIN[20:])
+    yield "lz4 in two frames", holding(halves, 3, Codec.LZ4), invalid
 
 
 def _kafkas_compressed(codec: Codec) -> Iterator[Case]:
@@ -154,6 +156,9 @@ def _ours() -> Iterator[Case]:
         yield f"{codec.name}: length -1", holding(negative, 3, codec), invalid
     linked = bytes(cramjam.lz4.compress(CHAIN))
     yield "lz4 with linked blocks", holding(linked, 3, Codec.LZ4), invalid
+    for codec in (Codec.GZIP, Codec.LZ4):
+        whole = compress(codec, CHAIN) + compress(codec, b"")
+        yield f"{codec.name}: an empty one after it", holding(whole, 3, codec), invalid
     framed = bytes(cramjam.snappy.compress(CHAIN))
     yield "snappy as framed by others", holding(framed, 3, Codec.SNAPPY), invalid
     zeros = encode_record(NewRecord(NOW, None, bytes(70_000_000)), 0, NOW)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import cramjam
 import pytest
 
+from protocol.errors import ApiError
 from protocol.records.batch import CODEC_MASK, parse_header, replace_records
 from protocol.records.builder import NewRecord, build_batch
 from protocol.records.compression import PIECES_AT_ONCE, Codec, decompress, is_in_many_pieces
@@ -52,7 +53,16 @@ def of_records(count: int, headers: int = 0) -> bytearray:
     return build_batch([record] * count, codec=Codec.ZSTD)
 
 
-@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.ZSTD])
+def test_gzip_in_many_members_is_refused_by_others() -> None:
+    many = in_pieces(Codec.GZIP, 2 * PIECES_AT_ONCE)
+
+    with pytest.raises(LargeContentsError):
+        check_produced(many, HURRIED, NOW)
+    with pytest.raises(ApiError, match="an empty member comes first"):
+        recompress(many, HURRIED, NOW)
+
+
+@pytest.mark.parametrize("codec", [Codec.SNAPPY, Codec.ZSTD])
 def test_batch_in_many_pieces_is_left_to_others(codec: Codec) -> None:
     check_produced(in_pieces(codec, PIECES_AT_ONCE // 2), HURRIED, NOW)
     many = in_pieces(codec, 2 * PIECES_AT_ONCE)

@@ -1,0 +1,1 @@
+"""Compressed streams, built field by field: sound ones and others."""
