@@ -38,7 +38,7 @@ def keys(broker_id: int, port: int, zookeeper_port: int) -> dict[str, str]:
         **with_sasl(port, SASL_PORTS[broker_id]),
         "broker.id": str(broker_id),
         "zookeeper.connect": f"127.0.0.1:{zookeeper_port}",
-        "zookeeper.session.timeout.ms": "4000",
+        "zookeeper.session.timeout.ms": "20000",  # Apache's dies if it expires at the start
         "default.replication.factor": "2",
         "sasl.enabled.mechanisms": ",".join(("PLAIN", "OAUTHBEARER", *MECHANISMS)),
         "security.inter.broker.protocol": "SASL_PLAINTEXT",

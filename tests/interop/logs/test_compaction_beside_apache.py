@@ -27,7 +27,7 @@ from storage.log.log_loader import LoadHints, load_log
 from storage.log.log_settings import LogPlace, LogSettings
 from tests.interop.conftest import create_topic, eventually, is_served
 from tests.storage.compaction.compacting import compact
-from tests.support.brokers.apache import ZOOKEEPER_SESSION_MS, ZooKeeperCluster
+from tests.support.brokers.apache import ZooKeeperCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,8 +100,7 @@ def start_again(cluster: ZooKeeperCluster, properties: dict[str, str]) -> None:
     path = cluster.broker.directory / "server.properties"
     lines = [line for line in path.read_text().splitlines() if line.split("=")[0] not in properties]
     path.write_text("\n".join([*lines, *(f"{key}={properties[key]}" for key in properties), ""]))
-    time.sleep(2 * ZOOKEEPER_SESSION_MS / 1000)
-    cluster.broker.start()
+    cluster.start_again()
 
 
 def has_cleaned_all(data_directory: Path) -> bool:

@@ -9,7 +9,6 @@ Against Apache itself the same broker opens its own directory again.
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -34,7 +33,7 @@ from tests.interop.conftest import (
     is_served,
     patiently,
 )
-from tests.support.brokers.apache import ZOOKEEPER_SESSION_MS, ZooKeeperCluster
+from tests.support.brokers.apache import ZooKeeperCluster
 from tests.support.brokers.broker_process import BrokerProcess
 from tests.support.brokers.ours import ours
 
@@ -120,8 +119,7 @@ def given_back(cluster: ZooKeeperCluster, directory: Path, end: Ending) -> Itera
 
 def started_again(cluster: ZooKeeperCluster) -> BrokerProcess:
     """Apache's broker on its directory, when its old session is over and it leads again."""
-    time.sleep(2 * ZOOKEEPER_SESSION_MS / 1000)
-    cluster.broker.start()
+    cluster.start_again()
     admin = AdminClient({"bootstrap.servers": cluster.broker.bootstrap})
     eventually(lambda: is_served(admin, "moved", len(CODECS)))
     eventually(lambda: is_served(admin, "continued", 1))

@@ -11,6 +11,8 @@ import subprocess
 from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING
 
+from kazoo.client import KazooClient
+
 from tests.support import jars
 from tests.support.brokers.broker_process import (
     BrokerError,
@@ -20,15 +22,27 @@ from tests.support.brokers.broker_process import (
 )
 from tests.support.brokers.zookeeper import ZooKeeperServer
 from tests.support.java_command import SHORT_LIVED_FLAGS, SMALL_HEAP, java_command
+from tests.support.processes.waiting import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT_TIMEOUT_SECONDS = 120
-ZOOKEEPER_SESSION_MS = 3000
-"""A killed broker can register again when its old session has ended."""
+ZOOKEEPER_SESSION_MS = 20_000
+"""Apache's broker dies if it expires while it starts, which on a busy machine it is long about."""
+ZOOKEEPER_END_SECONDS = 120.0
+BROKER_ID = 0
 ZOOKEEPER_CONNECTION_MS = 60_000
 """Otherwise it is the session's: too short for a handshake on a busy machine."""
+
+FATAL_LOG = {
+    "log4j.rootLogger": "FATAL, out",
+    "log4j.logger.kafka.server.KafkaServer": "ERROR",
+    "log4j.appender.out": "org.apache.log4j.ConsoleAppender",
+    "log4j.appender.out.layout": "org.apache.log4j.PatternLayout",
+    "log4j.appender.out.layout.ConversionPattern": "%d %p %c: %m%n",
+}
+"""Why a broker ended while it started is in its output."""
 
 SCRIPT_FLAGS = (
     *("-server", "-Xms1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
@@ -106,6 +120,19 @@ class ZooKeeperCluster:
         self.zookeeper.start()
         self.broker.start()
 
+    def start_again(self) -> None:
+        """Start the broker that has ended, as soon as its old session has: it dies before."""
+        client = KazooClient(self.zookeeper.address)
+        client.start()
+        try:
+            path = f"/brokers/ids/{BROKER_ID}"
+            has_ended = wait_until(lambda: client.exists(path) is None, ZOOKEEPER_END_SECONDS)
+            assert has_ended, "ZooKeeper keeps the session of a broker that is gone"
+        finally:
+            client.stop()
+            client.close()
+        self.broker.start()
+
     def stop(self) -> None:
         """Stop the broker cleanly, then ZooKeeper."""
         try:
@@ -135,7 +162,7 @@ def apache_3(
     config = write_properties(
         directory / "server.properties",
         {
-            "broker.id": "0",
+            "broker.id": str(BROKER_ID),
             "zookeeper.connect": f"127.0.0.1:{zookeeper_port}",
             "zookeeper.session.timeout.ms": str(ZOOKEEPER_SESSION_MS),
             "zookeeper.connection.timeout.ms": str(ZOOKEEPER_CONNECTION_MS),
@@ -146,5 +173,7 @@ def apache_3(
         },
     )
     flags = SCRIPT_FLAGS if as_its_script_does else SHORT_LIVED_FLAGS
+    logged = write_properties(directory / "log4j.properties", FATAL_LOG)
+    flags = (*flags, f"-Dlog4j.configuration={logged.absolute().as_uri()}")
     broker.command = java_command(jars.KAFKA_3, "kafka.Kafka", str(config), flags=flags)
     return broker

@@ -16,7 +16,7 @@ from confluent_kafka.cimpl import NewTopic, TopicPartition
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from tests.support.brokers.apache import apache_3
+from tests.support.brokers.apache import ZOOKEEPER_SESSION_MS, apache_3
 from tests.support.brokers.ours import ours
 from tests.support.brokers.zookeeper import ZooKeeperServer
 from tests.support.processes.waiting import wait_until
@@ -39,7 +39,7 @@ STOPPED_IN_ORDER = {0, 143}
 """Exit codes after SIGTERM: of ours, of a JVM."""
 
 KEYS = {
-    "zookeeper.session.timeout.ms": "4000",
+    "zookeeper.session.timeout.ms": str(ZOOKEEPER_SESSION_MS),
     "default.replication.factor": "2",
     "offsets.topic.replication.factor": "2",
     "offsets.topic.num.partitions": "4",
