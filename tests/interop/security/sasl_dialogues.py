@@ -52,8 +52,9 @@ def request(name: str, message: Request, version: int, *, said: int | None = Non
 
 
 def versions(version: int, software: str = "test") -> Frame:
-    given = {"client_software_name": software, "client_software_version": "1"}
-    message = ApiVersionsRequest(**(given if version >= 3 else {}))
+    message = ApiVersionsRequest()
+    if version >= 3:
+        message = ApiVersionsRequest(client_software_name=software, client_software_version="1")
     return request(f"versions {version} of {software or 'nobody'}", message, version)
 
 
