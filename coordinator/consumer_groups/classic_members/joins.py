@@ -17,7 +17,6 @@ from coordinator.consumer_groups.classic_members.embedded_protocol import (
     read_subscription,
 )
 from coordinator.consumer_groups.classic_members.upgrade import classic_metadata
-from coordinator.consumer_groups.heartbeats.checks import check_instance
 from coordinator.consumer_groups.heartbeats.heartbeat import Beat
 from coordinator.consumer_groups.heartbeats.request import HeartbeatCaller, is_anything
 from coordinator.consumer_groups.member import ConsumerMember
@@ -27,6 +26,7 @@ from coordinator.groups.join import MEMBER_ID_REQUIRED_SINCE
 from coordinator.groups.responses import join_error
 from coordinator.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
 from coordinator.modern_groups.epochs import JOINING_EPOCH
+from coordinator.modern_groups.static_members import check_instance
 from coordinator.storage_errors import storage_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
@@ -78,7 +78,7 @@ class ClassicJoins:
         request, caller = joining.request, joining.caller
         is_unknown = request.member_id == NO_MEMBER_ID
         member_id = self._parts.new_id() if is_unknown else request.member_id
-        self._departures.check_room(group, member_id)
+        self._departures.check_room(group, member_id, request.group_instance_id)
         if not _supports(group, joining):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, NO_PROTOCOL_IN_COMMON)
         is_dynamic = request.group_instance_id is None

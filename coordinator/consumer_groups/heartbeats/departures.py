@@ -15,7 +15,6 @@ from coordinator.consumer_groups.classic_members.downgrade import (
     is_due,
 )
 from coordinator.consumer_groups.group import recount, rematch
-from coordinator.consumer_groups.heartbeats.checks import check_instance
 from coordinator.consumer_groups.heartbeats.responses import departure_success
 from coordinator.consumer_groups.records import (
     current_record,
@@ -25,6 +24,7 @@ from coordinator.consumer_groups.records import (
 )
 from coordinator.modern_groups.checks import check_room, unknown_member
 from coordinator.modern_groups.epochs import STATIC_LEAVING_EPOCH
+from coordinator.modern_groups.static_members import check_instance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,9 +49,10 @@ class Departures:
         self._parts = parts
         self._downgraded = downgraded
 
-    def check_room(self, group: ConsumerGroup, member_id: str) -> None:
-        """Raise GROUP_MAX_SIZE_REACHED if the group is full and this is not a member."""
-        if member_id not in group.members:
+    def check_room(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
+        """Raise GROUP_MAX_SIZE_REACHED if the group is full and this is nobody's place."""
+        has_place = instance_id is not None and group.static_member(instance_id) is not None
+        if not has_place and member_id not in group.members:
             check_room("consumer", group.members, self._parts.settings.max_size)
 
     def leave(
