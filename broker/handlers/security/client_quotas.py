@@ -9,6 +9,7 @@ ones for ZooKeeper, and refuse what those would store without effect.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from broker.quotas.quota_keys import ADDRESS_KEYS, CLIENT_KEYS, LARGEST, QuotaKey
@@ -244,19 +245,17 @@ def _texts(keys: tuple[QuotaKey, ...], changes: Mapping[str, float | None]) -> d
 
 
 def _text(key: QuotaKey, value: float) -> str:
+    if not isfinite(value):
+        raise _invalid(f"Quota {key} must be a finite number")
     if value <= 0:
         raise _invalid(f"Quota {key} must be greater than 0")
     if key not in LARGEST:
-        return _JAVA_NAMES.get(str(value), str(value))
+        return str(value)
     if not value <= LARGEST[key]:
         raise _invalid(f"Proposed value for {key} is too large.")
     if value % 1.0 > EPSILON:
         raise _invalid(f"{key} cannot be a fractional value.")
     return str(int(value))
-
-
-_JAVA_NAMES = {"inf": "Infinity", "nan": "NaN"}
-"""How Java writes, and reads, what is no number."""
 
 
 def _invalid(reason: str) -> ApiError:

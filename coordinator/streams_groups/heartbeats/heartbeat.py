@@ -17,6 +17,7 @@ Most heartbeats change nothing, and cost a few look-ups.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.effects import Effects
@@ -175,6 +176,8 @@ class Heartbeats:
         if request.task_offsets is not None or request.task_end_offsets is not None:
             known = group.memory.task_offsets
             known[member.member_id] = known.get(member.member_id, NO_OFFSETS).after(request)
+            if not self._parts.groups.holds(group):
+                beat.effects.on_replayed = partial(self._remember_offsets, group)
         target_epoch, target = self._target(beat, updated, epoch)
         stepped = self._reconcile(beat, updated, target_epoch, target)
         if beat.arrival.replaced_id is not None:
@@ -185,6 +188,13 @@ class Heartbeats:
         self._tell(beat, stepped, epoch)
         problem = epoch.topology.problem
         return Outcome(beat.response, epoch.topology.missing if problem is not None else {})
+
+    def _remember_offsets(self, group: StreamsGroup, now_ms: int) -> Effects:  # noqa: ARG002
+        """Have the offsets known to the group that records have made since."""
+        made = self._parts.groups.find(group.group_id)
+        if made is not None:
+            made.memory.task_offsets |= group.memory.task_offsets
+        return Effects()
 
     # The topology and the epoch
 
