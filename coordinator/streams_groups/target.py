@@ -110,18 +110,19 @@ def _assign(
     topology: ConfiguredTopology,
     configs: Mapping[str, str],
 ) -> Generator[None, None, Assignment]:
-    members, targets = standing
+    members = standing.members
     if not topology.is_ready or not members:
         return {}
-    # By id, so that it does not matter in which order the log has them.
+    # By id, so that it does not matter in which order the log has them; new ones after the others.
+    by_arrival = sorted(members, key=lambda member_id: (member_id not in group.members, member_id))
     offsets = group.memory.task_offsets
     specified = {
         member_id: MemberSpecification(
             members[member_id].process_id,
-            targets.get(member_id, NO_TASKS),
+            members[member_id].assigned,
             offsets.get(member_id, NO_OFFSETS).restored,
         )
-        for member_id in sorted(members)
+        for member_id in by_arrival
     }
     replicas = int(configs.get(NUM_STANDBY_REPLICAS, "0"))
     return (yield from assign(Specification(specified, topology.subtopologies, replicas)))

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from coordinator.streams_groups.assignor.load_queue import LoadQueue
 from coordinator.streams_groups.assignor.process import Process, TaskId
-from coordinator.streams_groups.tasks import Tasks
+from coordinator.streams_groups.tasks import OwnedTasks, Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,8 +37,8 @@ class MemberSpecification(NamedTuple):
     """One member as the assignor sees it."""
 
     process_id: str
-    target: Tasks
-    """Its part of the present target assignment."""
+    owned: Tasks | OwnedTasks
+    """What it owns now, whatever its target is."""
     offsets: Mapping[tuple[str, int], int] = MappingProxyType({})
     """How far it has restored which tasks."""
 
@@ -127,9 +127,9 @@ class _Assigning:
         """Note who has which tasks now."""
         for member_id, each in self._specified.members.items():
             member = _Member(self._processes[each.process_id], member_id)
-            for task in _task_ids(each.target.active):
+            for task in _task_ids(each.owned.active):
                 self._had_active[task] = member
-            standby = set(_task_ids(each.target.standby))
+            standby = set(_task_ids(each.owned.standby))
             for task in standby:
                 candidate = _Candidate(0, -each.offsets.get(task, 0), member)
                 self._candidates.setdefault(task, []).append(candidate)
@@ -298,7 +298,7 @@ def _least_loaded(candidates: Iterable[_Candidate], task: TaskId | None = None) 
     return chosen
 
 
-def _task_ids(tasks: Mapping[str, frozenset[int]]) -> Iterable[TaskId]:
+def _task_ids(tasks: Mapping[str, Iterable[int]]) -> Iterable[TaskId]:
     for subtopology_id, partitions in tasks.items():
         for partition in partitions:
             yield TaskId(subtopology_id, partition)
