@@ -164,6 +164,9 @@ class Heartbeats:
         has_changed = changed_names or change is not PatternChange.NONE
         is_settled = change is PatternChange.RESOLVED or updated.classic is not None
         must_bump = changed_names or (has_changed and is_settled)
+        if updated.assignor != member.assignor:
+            before = self._assignor(group, member, member)
+            must_bump = must_bump or self._assignor(group, member, updated) != before
         epoch, are_alike = self._group_epoch(beat, member, updated, must_bump=must_bump)
         return Noted(epoch, are_alike, has_changed)
 
