@@ -110,7 +110,7 @@ def _assign(
     topology: ConfiguredTopology,
     configs: Mapping[str, str],
 ) -> Generator[None, None, Assignment]:
-    members, targets = standing
+    members = standing.members
     if not topology.is_ready or not members:
         return {}
     # By id, so that it does not matter in which order the log has them.
@@ -118,7 +118,7 @@ def _assign(
     specified = {
         member_id: MemberSpecification(
             members[member_id].process_id,
-            targets.get(member_id, NO_TASKS),
+            members[member_id].assigned.tasks,
             offsets.get(member_id, NO_OFFSETS).restored,
         )
         for member_id in sorted(members)

@@ -37,8 +37,8 @@ class MemberSpecification(NamedTuple):
     """One member as the assignor sees it."""
 
     process_id: str
-    target: Tasks
-    """Its part of the present target assignment."""
+    owned: Tasks
+    """What it has now."""
     offsets: Mapping[tuple[str, int], int] = MappingProxyType({})
     """How far it has restored which tasks."""
 
@@ -127,9 +127,9 @@ class _Assigning:
         """Note who has which tasks now."""
         for member_id, each in self._specified.members.items():
             member = _Member(self._processes[each.process_id], member_id)
-            for task in _task_ids(each.target.active):
+            for task in _task_ids(each.owned.active):
                 self._had_active[task] = member
-            standby = set(_task_ids(each.target.standby))
+            standby = set(_task_ids(each.owned.standby))
             for task in standby:
                 candidate = _Candidate(0, -each.offsets.get(task, 0), member)
                 self._candidates.setdefault(task, []).append(candidate)
