@@ -119,7 +119,7 @@ def _assign(
     specified = {
         member_id: MemberSpecification(
             members[member_id].process_id,
-            members[member_id].assigned,
+            members[member_id].assigned.tasks,
             offsets.get(member_id, NO_OFFSETS).restored,
         )
         for member_id in by_arrival

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from coordinator.streams_groups.assignor.load_queue import LoadQueue
 from coordinator.streams_groups.assignor.process import Process, TaskId
-from coordinator.streams_groups.tasks import OwnedTasks, Tasks
+from coordinator.streams_groups.tasks import Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,8 +37,8 @@ class MemberSpecification(NamedTuple):
     """One member as the assignor sees it."""
 
     process_id: str
-    owned: Tasks | OwnedTasks
-    """What it owns now, whatever its target is."""
+    owned: Tasks
+    """What it has now."""
     offsets: Mapping[tuple[str, int], int] = MappingProxyType({})
     """How far it has restored which tasks."""
 
