@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.metadata.acl_deletion import NumberedFilters
 from broker.security.acls.acl_authorizer import AclAuthorizer, AuthorizerSettings
+from broker.security.acls.host_ranges import is_range, range_of
 from config.checks import STANDARD_AUTHORIZER
 from controller.metadata_store.patience import BROKEN
 from controller.metadata_store.store import OutcomeUnknownError, StoreError, TooLargeError
@@ -214,10 +215,11 @@ class Acls:
 
     def _refusal(self, binding: AclBinding) -> ApiError | None:
         why = _flaw(binding)
+        if self._is_standard:
+            why = why or _flaw_of_host(binding.entry.host)
+            return None if why is None else ApiError(ErrorCode.INVALID_REQUEST, why)
         if why is None:
             return None
-        if self._is_standard:
-            return ApiError(ErrorCode.INVALID_REQUEST, why)
         if ":" not in binding.entry.principal:
             return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return ApiError(ErrorCode.INVALID_REQUEST, "Failed to create ACL")
@@ -258,6 +260,18 @@ def authorizer_settings(config: BrokerConfig) -> AuthorizerSettings:
         is_standard=config.authorizer_class_name == STANDARD_AUTHORIZER,
         max_cached_decisions=config.authorizer_max_cached_decisions,
     )
+
+
+def _flaw_of_host(host: str) -> str | None:
+    """What StandardAuthorizer has against a host, if anything."""
+    if not host:
+        return "Host pattern cannot be null or empty"
+    if is_range(host):
+        try:
+            range_of(host)
+        except ValueError as error:
+            return f"Invalid CIDR notation '{host}': {error}"
+    return None
 
 
 def _flaw(binding: AclBinding) -> str | None:

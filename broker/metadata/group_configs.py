@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from controller.brokers.dynamic_configs import DynamicConfigs
     from controller.metadata_store.store import MetadataStore
 
-V = TypeVar("V", int, str, bool)
+V = TypeVar("V", int, str, bool, tuple[str, ...])
 
 logger = logging.getLogger(__name__)
 

@@ -33,11 +33,11 @@ class OauthKeys:
     sasl_login_retry_backoff_ms: int = long(100, importance=LOW)
     """First wait before the token provider is asked again."""
 
-    sasl_oauthbearer_allow_unverified_audience: bool = boolean(False)
-    """Whether Apache Kafka starts without an expected audience."""
+    sasl_oauthbearer_allow_unverified_audience: bool = boolean(False, acts=True)
+    """Whether tokens for any audience are taken where none is expected."""
 
-    sasl_oauthbearer_allow_unverified_issuer: bool = boolean(False)
-    """Whether Apache Kafka starts without an expected issuer."""
+    sasl_oauthbearer_allow_unverified_issuer: bool = boolean(False, acts=True)
+    """Whether tokens of any issuer are taken where none is expected."""
 
     sasl_oauthbearer_assertion_algorithm: str = string(
         "RS256", rule=OneOf(("ES256", "RS256"), ignore_case=True)

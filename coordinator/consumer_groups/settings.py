@@ -28,7 +28,7 @@ class MigrationPolicy(enum.Enum):
         return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
-V = TypeVar("V", int, str, bool)
+V = TypeVar("V", int, str, bool, tuple[str, ...])
 """A value of a key."""
 
 

@@ -3,7 +3,8 @@
 Who may: as with OffsetCommit (`offset_commits`), but that a request that names no member at all,
 as those before version 3 do, is accepted whatever state the group is in, and so is a member's
 while it has not received its assignment yet. A generation of a group that does not exist is an
-ILLEGAL_GENERATION, from version 6 on GROUP_ID_NOT_FOUND (KIP-1319). A member's session is not prolonged.
+ILLEGAL_GENERATION, from version 6 on GROUP_ID_NOT_FOUND (KIP-1319). A member's session is not
+prolonged.
 """
 
 from __future__ import annotations

@@ -18,12 +18,14 @@ Told = StreamsGroupHeartbeatResponse.EndpointToPartitions
 
 
 def partitions_by_endpoint(
-    group: StreamsGroup, updated: StreamsMember, topology: ConfiguredTopology, topics: Topics
+    group: StreamsGroup,
+    members: Iterable[StreamsMember],
+    topology: ConfiguredTopology,
+    topics: Topics,
 ) -> list[Told]:
-    """For each member that has an endpoint; `updated` is not in the group yet as it will be."""
-    others = (each for each in group.members.values() if each.member_id != updated.member_id)
+    """For each of `members`, the group's as they are about to be, that has an endpoint."""
     found = []
-    for member in (*others, updated):
+    for member in members:
         told = _told(group, member, topology, topics)
         if told is not None:
             found.append(told)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from coordinator.modern_groups.group_kind import CommittedPartition
+    from coordinator.streams_groups.task_offsets import TaskOffsets
     from coordinator.streams_groups.tasks import OwnedTasks, TaskSet
     from coordinator.streams_groups.topology import ConfiguredTopology, Topology
     from protocol.messages.streams_groups import StreamsGroupHeartbeatResponse
@@ -55,6 +56,8 @@ class Memory:
         default_factory=dict
     )
     """By member, until what it owns changes."""
+    task_offsets: dict[str, TaskOffsets] = field(default_factory=dict)
+    """By member, if it has reported any."""
 
     def request_shutdown(self, member_id: str) -> None:
         """All members are told to shut down, as long as there are any."""
@@ -103,6 +106,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         "assignment_configs",
         "memory",
         "standby_processes",
+        "static_members",
         "topology",
         "validated_topology_epoch",
         "warmup_processes",
@@ -118,6 +122,8 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         """The process of who has an active task, or still has to give it up."""
         self.standby_processes = TaskProcesses()
         self.warmup_processes = TaskProcesses()
+        self.static_members: dict[str, str] = {}
+        """Member id by instance id."""
         self.memory = Memory()
 
     @property
@@ -133,6 +139,10 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         if all(member.is_reconciled_to(epoch) for member in self.members.values()):
             return StreamsGroupState.STABLE
         return StreamsGroupState.RECONCILING
+
+    def static_member(self, instance_id: str | None) -> StreamsMember | None:
+        """The member that has the instance id."""
+        return self.members.get(self.static_members.get(instance_id or "", ""))
 
     def target_of(self, member_id: str) -> Tasks:
         """A member's part of the target assignment."""
@@ -159,6 +169,8 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         if old is not None:
             self._release(old)
         self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
         for owned in (member.assigned, member.revoking):
             self._occupy(owned, member.process_id)
         self.memory.endpoints.pop(member.member_id, None)
@@ -169,11 +181,14 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         if old is not None:
             self._release(old)
         self.memory.endpoints.pop(member_id, None)
+        self.memory.task_offsets.pop(member_id, None)
         if not self.members:
             self.memory.shutdown_member_id = None
 
     def _release(self, member: StreamsMember) -> None:
-        process_id = member.process_id
+        process_id, instance_id = member.process_id, member.instance_id
+        if instance_id is not None and self.static_members.get(instance_id) == member.member_id:
+            del self.static_members[instance_id]
         for owned in (member.assigned, member.revoking):
             for subtopology_id, partitions in owned.active.items():
                 self._release_active(subtopology_id, partitions, process_id)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coordinator.streams_groups.settings import ASSIGNOR
+from coordinator.streams_groups.task_offsets import NO_OFFSETS
 from protocol.errors import ErrorCode, shortened
 from protocol.messages.streams_groups import (
     StreamsGroupDescribeAssignment,
@@ -11,6 +13,7 @@ from protocol.messages.streams_groups import (
     StreamsGroupEndpoint,
     StreamsGroupKeyValue,
     StreamsGroupTaskIds,
+    StreamsGroupTaskOffset,
     StreamsGroupTopicInfo,
 )
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     from coordinator.streams_groups.group import StreamsGroup
     from coordinator.streams_groups.member import StreamsMember
+    from coordinator.streams_groups.task_offsets import Offsets, TaskOffsets
     from coordinator.streams_groups.tasks import Tasks
     from coordinator.streams_groups.topology import (
         ConfiguredSubtopology,
@@ -63,15 +67,18 @@ def described(group: StreamsGroup) -> Generator[None, None, DescribedGroup]:
         assignment_epoch=group.assignment_epoch,
         topology=topology,
         members=[],
+        assignor_name=ASSIGNOR,
     )
-    targets = group.targets
+    targets, offsets = group.targets, group.memory.task_offsets
     for member in list(group.members.values()):
-        answer.members.append(_member(member, targets.get(member.member_id)))
+        member_id = member.member_id
+        known = offsets.get(member_id, NO_OFFSETS)
+        answer.members.append(_member(member, targets.get(member_id), known))
         yield
     return answer
 
 
-def _member(member: StreamsMember, target: Tasks | None) -> DescribedMember:
+def _member(member: StreamsMember, target: Tasks | None, offsets: TaskOffsets) -> DescribedMember:
     endpoint = member.endpoint
     active, standby, warmup = target or ({}, {}, {})
     return DescribedMember(
@@ -89,12 +96,19 @@ def _member(member: StreamsMember, target: Tasks | None) -> DescribedMember:
         client_tags=[
             StreamsGroupKeyValue(key=key, value=value) for key, value in member.tags.items()
         ],
-        task_offsets=[],
-        task_end_offsets=[],
+        task_offsets=_offsets(offsets.restored),
+        task_end_offsets=_offsets(offsets.ends),
         assignment=_assignment(*member.assigned),
         target_assignment=_assignment(active, standby, warmup),
         is_classic=False,
     )
+
+
+def _offsets(offsets: Offsets) -> list[StreamsGroupTaskOffset]:
+    return [
+        StreamsGroupTaskOffset(subtopology_id=each[0], partition=each[1], offset=offsets[each])
+        for each in sorted(offsets)
+    ]
 
 
 def _assignment(

@@ -4,9 +4,10 @@
       ▲                                            │ once it no longer owns that
       └──has all of it── takes over what is free ◀─┘ ⟲ UNRELEASED_TASKS, until the rest is
 
-An active task is free when no process has it, and this member's process has no copy of it either. A
-standby task is free when this member's process has neither the task nor a copy: two tasks of one
-process cannot use the same directory.
+An active task is free when no process has it, and no other member of this process has a copy of it.
+A standby task is free when no other member of this process has the task or a copy: two tasks of one
+process cannot use the same directory. What changes only its kind at one member stays there: an
+active task becomes a standby task at once, and a copy is kept until the active task can be had.
 
 Source: KIP-1071, `CurrentAssignmentBuilder`.
 """
@@ -21,11 +22,10 @@ from coordinator.streams_groups.tasks import OWNS_NOTHING, OwnedTasks
 from protocol.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Callable, Iterable, Mapping
 
     from coordinator.streams_groups.group import StreamsGroup
-    from coordinator.streams_groups.tasks import Tasks, TaskSet
+    from coordinator.streams_groups.tasks import Tasks
 
 
 class Surroundings(NamedTuple):
@@ -59,83 +59,124 @@ def reconciled(member: StreamsMember, around: Surroundings) -> StreamsMember:
     return _next(member, around.target_epoch, around)
 
 
-class _Difference(NamedTuple):
-    """Tasks of one kind: what stays, what has to go, what can be had."""
+_Pairs = set[tuple[str, int]]
+"""Tasks by subtopology id and partition."""
 
-    kept: dict[str, frozenset[int]]
-    lost: dict[str, frozenset[int]]
-    free: dict[str, frozenset[int]]
-    is_waiting: bool
-    """Whether others have tasks that this member shall have."""
+
+class _Difference:
+    """Tasks of one kind: what the member keeps, what it has to give up, what it can have now."""
+
+    __slots__ = ("free", "is_waiting", "kept", "lost", "owned")
+
+    def __init__(
+        self, owned: _Pairs, wanted: _Pairs, is_taken: Callable[[tuple[str, int]], bool]
+    ) -> None:
+        self.owned = owned
+        self.kept, self.lost = owned & wanted, owned - wanted
+        missing = wanted - owned
+        self.free = {task for task in missing if not is_taken(task)}
+        self.is_waiting = len(self.free) < len(missing)
+        """Whether others have tasks that this member shall have."""
+
+    def take_over(self, tasks: _Pairs) -> _Pairs:
+        """Take of `tasks` what is free, at once; returns that."""
+        taken = tasks & self.free
+        self.kept |= taken
+        self.free -= taken
+        return taken
 
 
 def _next(member: StreamsMember, epoch: int, around: Surroundings) -> StreamsMember:
-    group, target, process_id = around.group, around.target, member.process_id
-
-    def has_copy(subtopology_id: str, partition: int) -> bool:
-        return process_id in group.standby_processes.of(
-            subtopology_id, partition
-        ) or process_id in group.warmup_processes.of(subtopology_id, partition)
-
-    def is_active_taken(subtopology_id: str, partition: int) -> bool:
-        has_owner = group.active_process(subtopology_id, partition) is not None
-        return has_owner or has_copy(subtopology_id, partition)
-
-    def is_copy_taken(subtopology_id: str, partition: int) -> bool:
-        is_active_here = group.active_process(subtopology_id, partition) == process_id
-        return is_active_here or has_copy(subtopology_id, partition)
-
-    assigned = member.assigned
-    current = {each: frozenset(epochs) for each, epochs in assigned.active.items()}
-    active = _difference(current, target.active, is_active_taken)
-    standby = _difference(assigned.standby, target.standby, is_copy_taken)
-    warmup = _difference(assigned.warmup, target.warmup, is_copy_taken)
-    epochs = _epochs_of(assigned.active, active.kept)
-    lost = OwnedTasks(_epochs_of(assigned.active, active.lost), standby.lost, warmup.lost)
-    if lost and (around.owned is None or around.owned.meets(lost)):
-        kept = OwnedTasks(epochs, standby.kept, warmup.kept)
+    assigned, wanted_active = member.assigned, _pairs(around.target.active)
+    active, standby, warmup = _differences(member, around, wanted_active)
+    standby.take_over(active.owned)
+    warmup.lost -= standby.take_over(warmup.owned)
+    standby.lost -= warmup.take_over(standby.owned)
+    standby.lost -= wanted_active
+    warmup.lost -= wanted_active
+    lost = OwnedTasks(
+        _epochs(active.lost, assigned.active, 0), _task_set(standby.lost), _task_set(warmup.lost)
+    )
+    must_revoke = bool(lost) and (around.owned is None or around.owned.meets(lost))
+    for copies in (standby, warmup):  # a copy is kept until the task itself is there
+        copies.kept |= copies.owned & wanted_active
+        if not must_revoke:
+            copies.kept -= active.free
+    if must_revoke:
+        epochs = _epochs(active.kept, assigned.active, 0)
+        kept = OwnedTasks(epochs, _task_set(standby.kept), _task_set(warmup.kept))
         return _moved(member, MemberState.UNREVOKED_TASKS, epoch, kept, lost)
-    for subtopology_id, partitions in active.free.items():
-        known = epochs.setdefault(subtopology_id, {})
-        known.update(dict.fromkeys(partitions, around.target_epoch))
-    taken = OwnedTasks(epochs, _merged(standby), _merged(warmup))
+    taken = OwnedTasks(
+        _epochs(active.kept | active.free, assigned.active, around.target_epoch),
+        _task_set(standby.kept | standby.free),
+        _task_set(warmup.kept | warmup.free),
+    )
     is_waiting = active.is_waiting or standby.is_waiting or warmup.is_waiting
     state = MemberState.UNRELEASED_TASKS if is_waiting else MemberState.STABLE
     return _moved(member, state, around.target_epoch, taken, OWNS_NOTHING)
 
 
-def _difference(
-    current: TaskSet, target: TaskSet, is_taken: Callable[[str, int], bool]
-) -> _Difference:
-    found = _Difference({}, {}, {}, is_waiting=False)
-    is_waiting = False
-    nothing: frozenset[int] = frozenset()
-    for subtopology_id in {**target, **current}:
-        owned, wanted = current.get(subtopology_id, nothing), target.get(subtopology_id, nothing)
-        kept, lost, missing = owned & wanted, owned - wanted, wanted - owned
-        free = frozenset(index for index in missing if not is_taken(subtopology_id, index))
-        is_waiting = is_waiting or len(free) < len(missing)
-        for tasks, part in ((kept, found.kept), (lost, found.lost), (free, found.free)):
-            if tasks:
-                part[subtopology_id] = tasks
-    return found._replace(is_waiting=is_waiting)
+def _differences(
+    member: StreamsMember, around: Surroundings, wanted_active: _Pairs
+) -> tuple[_Difference, _Difference, _Difference]:
+    group, process_id = around.group, member.process_id
+    running = _pairs(member.assigned.active)
+    standing_by, warming_up = _pairs(member.assigned.standby), _pairs(member.assigned.warmup)
+
+    def runs_here(task: tuple[str, int]) -> bool:
+        return group.active_process(*task) == process_id
+
+    def has_standby(task: tuple[str, int]) -> bool:
+        return process_id in group.standby_processes.of(*task)
+
+    def has_warmup(task: tuple[str, int]) -> bool:
+        return process_id in group.warmup_processes.of(*task)
+
+    def is_active_taken(task: tuple[str, int]) -> bool:
+        return (
+            group.active_process(*task) is not None
+            or (has_standby(task) and task not in standing_by)
+            or (has_warmup(task) and task not in warming_up)
+        )
+
+    def is_standby_taken(task: tuple[str, int]) -> bool:
+        return (
+            (runs_here(task) and task not in running)
+            or has_standby(task)
+            or (has_warmup(task) and task not in warming_up)
+        )
+
+    def is_warmup_taken(task: tuple[str, int]) -> bool:
+        return (
+            runs_here(task) or (has_standby(task) and task not in standing_by) or has_warmup(task)
+        )
+
+    return (
+        _Difference(running, wanted_active, is_active_taken),
+        _Difference(standing_by, _pairs(around.target.standby), is_standby_taken),
+        _Difference(warming_up, _pairs(around.target.warmup), is_warmup_taken),
+    )
 
 
-def _epochs_of(
-    epochs: Mapping[str, Mapping[int, int]], tasks: Mapping[str, AbstractSet[int]]
+def _pairs(tasks: Mapping[str, Iterable[int]]) -> _Pairs:
+    return {(name, index) for name, partitions in tasks.items() for index in partitions}
+
+
+def _epochs(
+    tasks: _Pairs, known: Mapping[str, Mapping[int, int]], epoch: int
 ) -> dict[str, dict[int, int]]:
-    return {
-        subtopology_id: {index: epochs[subtopology_id][index] for index in partitions}
-        for subtopology_id, partitions in tasks.items()
-    }
+    """The epochs in which the member got the tasks: those known, else `epoch`."""
+    found: dict[str, dict[int, int]] = {}
+    for name, index in tasks:
+        found.setdefault(name, {})[index] = known.get(name, {}).get(index, epoch)
+    return found
 
 
-def _merged(found: _Difference) -> dict[str, frozenset[int]]:
-    nothing: frozenset[int] = frozenset()
-    return {
-        each: found.kept.get(each, nothing) | found.free.get(each, nothing)
-        for each in {**found.kept, **found.free}
-    }
+def _task_set(tasks: _Pairs) -> dict[str, frozenset[int]]:
+    found: dict[str, set[int]] = {}
+    for name, index in tasks:
+        found.setdefault(name, set()).add(index)
+    return {name: frozenset(partitions) for name, partitions in found.items()}
 
 
 def _moved(

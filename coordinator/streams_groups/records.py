@@ -1,4 +1,4 @@
-"""The records of a streams group, as Apache Kafka 4.3 writes them.
+"""The records of a streams group, as Apache Kafka 4.4 writes them.
 
     key type 17   the group's epoch, the hash of its topics, the epoch of the topology that was
                   ready, and what the assignor was told

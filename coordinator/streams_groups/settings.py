@@ -17,6 +17,9 @@ class StreamsGroupSettings:
     assignment_interval_ms: int = 1_000
     initial_rebalance_delay_ms: int = 3_000
     num_standby_replicas: int = 0
+    rack_aware_assignment_tags: tuple[str, ...] = ()
+    task_offset_interval_ms: int = 60_000
+    acceptable_recovery_lag: int = 10_000
     max_topology_size: int = 2_000
     """Subtopologies, topics and configurations of one topology."""
     max_tasks: int = 20_000
@@ -49,7 +52,26 @@ class StreamsGroupSettings:
         replicas = self.overrides.value(
             group_id, "streams.num.standby.replicas", self.num_standby_replicas
         )
-        return {NUM_STANDBY_REPLICAS: str(replicas)}
+        configs = {NUM_STANDBY_REPLICAS: str(replicas)}
+        tags = self.overrides.value(
+            group_id, "streams.rack.aware.assignment.tags", self.rack_aware_assignment_tags
+        )
+        return configs | ({RACK_TAGS: ",".join(tags)} if tags else {})
+
+    def task_offset_interval_of(self, group_id: str) -> int:
+        """streams.task.offset.interval.ms of the group."""
+        return self.overrides.value(
+            group_id, "streams.task.offset.interval.ms", self.task_offset_interval_ms
+        )
+
+    def acceptable_recovery_lag_of(self, group_id: str) -> int:
+        """streams.acceptable.recovery.lag of the group."""
+        return self.overrides.value(
+            group_id, "streams.acceptable.recovery.lag", self.acceptable_recovery_lag
+        )
 
 
+ASSIGNOR = "sticky"
+"""The only assignor."""
 NUM_STANDBY_REPLICAS = "num.standby.replicas"
+RACK_TAGS = "rack.aware.assignment.tags"

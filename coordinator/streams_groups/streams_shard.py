@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from coordinator.modern_groups.group_kind import KindPorts
     from coordinator.ports import Reply, TimerKey
     from coordinator.records import OffsetsRecord
-    from coordinator.streams_groups.heartbeats.heartbeat import HeartbeatCaller
+    from coordinator.streams_groups.heartbeats.membership import HeartbeatCaller
     from coordinator.streams_groups.heartbeats.responses import Outcome
     from coordinator.streams_groups.settings import StreamsGroupSettings
     from protocol.messages.groups import ListGroupsResponse

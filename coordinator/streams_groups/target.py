@@ -1,14 +1,14 @@
 """The next target assignment of a group: what the assignor is asked, and the records of its answer.
 
 A group of some size is assigned within the heartbeat that finds its target out of date, as in
-Apache Kafka 4.3; a larger one in steps, between which others are served, while its members go on
+Apache Kafka; a larger one in steps, between which others are served, while its members go on
 with the former target. `modern_groups.target` says how that is stored.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from coordinator.effects import Effects
 from coordinator.modern_groups.assignments import in_both
@@ -26,6 +26,7 @@ from coordinator.streams_groups.assignor.sticky import (
 )
 from coordinator.streams_groups.records import target_epoch_record, target_record
 from coordinator.streams_groups.settings import NUM_STANDBY_REPLICAS
+from coordinator.streams_groups.task_offsets import NO_OFFSETS
 from coordinator.streams_groups.tasks import NO_TASKS, Tasks
 
 if TYPE_CHECKING:
@@ -44,21 +45,25 @@ def is_small(group: StreamsGroup, topology: ConfiguredTopology) -> bool:
     return len(group.members) + topology.task_count <= ASSIGNED_AT_ONCE
 
 
+class Standing(NamedTuple):
+    """A group as it is about to be, with the targets that its members come from."""
+
+    members: Mapping[str, StreamsMember]
+    targets: Mapping[str, Tasks]
+
+
 def assign_now(
     group: StreamsGroup,
-    members: Mapping[str, StreamsMember],
+    standing: Standing,
     topology: ConfiguredTopology,
     configs: Mapping[str, str],
     effects: Effects,
 ) -> Assignment:
-    """Append the records of the members' next parts, which are returned.
-
-    `members` are those the group is about to have.
-    """
-    assignment = finished(_assign(group, members, topology, configs))
-    for member_id in members:
+    """Append the records of the members' next parts, which are returned."""
+    assignment = finished(_assign(group, standing, topology, configs))
+    for member_id in standing.members:
         target = assignment.get(member_id, NO_TASKS)
-        if target != group.targets.get(member_id):
+        if target != standing.targets.get(member_id):
             effects.records.append(target_record(group.group_id, member_id, target))
     return assignment
 
@@ -75,9 +80,11 @@ def assign_later(
         if topology is None or group.epoch <= group.assignment_epoch:
             return
         epoch, members = group.epoch, dict(group.members)
-        assignment = yield from _assign(group, members, topology, configs)
+        standing = Standing(members, group.targets)
+        assignment = yield from _assign(group, standing, topology, configs)
         is_present = partial(groups.holds, group)
-        stored = StoredTargets(group_id, is_present, group.present_id, group.targets)
+        present_id = partial(_present_id, group, members)
+        stored = StoredTargets(group_id, is_present, present_id, group.targets)
         yield from store_in_steps(_TARGETS, stored, members, assignment)
         if is_present():
             effects = Effects()
@@ -87,18 +94,35 @@ def assign_later(
         group.memory.is_assigning = False
 
 
+def _present_id(
+    group: StreamsGroup, members: Mapping[str, StreamsMember], member_id: str
+) -> str | None:
+    """The id under which one of `members` is in the group now; None if it has left."""
+    if member_id in group.members:
+        return member_id
+    successor = group.static_member(members[member_id].instance_id)
+    return None if successor is None else successor.member_id
+
+
 def _assign(
     group: StreamsGroup,
-    members: Mapping[str, StreamsMember],
+    standing: Standing,
     topology: ConfiguredTopology,
     configs: Mapping[str, str],
 ) -> Generator[None, None, Assignment]:
+    members = standing.members
     if not topology.is_ready or not members:
         return {}
-    # By id, so that it does not matter in which order the log has them.
+    # By id, so that it does not matter in which order the log has them; new ones after the others.
+    by_arrival = sorted(members, key=lambda member_id: (member_id not in group.members, member_id))
+    offsets = group.memory.task_offsets
     specified = {
-        member_id: MemberSpecification(members[member_id].process_id, group.target_of(member_id))
-        for member_id in sorted(members)
+        member_id: MemberSpecification(
+            members[member_id].process_id,
+            members[member_id].assigned.tasks,
+            offsets.get(member_id, NO_OFFSETS).restored,
+        )
+        for member_id in by_arrival
     }
     replicas = int(configs.get(NUM_STANDBY_REPLICAS, "0"))
     return (yield from assign(Specification(specified, topology.subtopologies, replicas)))

@@ -56,6 +56,12 @@ class OwnedTasks(NamedTuple):
     def __bool__(self) -> bool:
         return bool(self.active or self.standby or self.warmup)
 
+    @property
+    def tasks(self) -> Tasks:
+        """The same without epochs."""
+        active = {name: frozenset(epochs) for name, epochs in self.active.items()}
+        return Tasks(active, self.standby, self.warmup)
+
     def contain(self, said: SaidTasks) -> bool:
         """Whether the member owns all that it says."""
         return (

@@ -53,6 +53,8 @@ class StatusCode(enum.IntEnum):
     MISSING_INTERNAL_TOPICS = 3
     SHUTDOWN_APPLICATION = 4
     ASSIGNMENT_DELAYED = 5
+    MISSING_CLIENT_TAGS = 6
+    """Known to clients since StreamsGroupHeartbeat 1."""
 
 
 class Problem(NamedTuple):

@@ -30,7 +30,7 @@ OF_TELEMETRY = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
 
 @handles(ApiVersionsRequest, versions="0-5")
 def api_versions(context: Context, request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """List requests and versions; refuse malformed software names (KIP-511) and strays (KIP-1242)."""
+    """List requests and versions; refuse malformed names (KIP-511) and strays (KIP-1242)."""
     refusal = _refusal(context, request)
     if refusal is not None:
         return ApiVersionsResponse(error_code=refusal, api_keys=[])

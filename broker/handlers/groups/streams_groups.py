@@ -2,8 +2,8 @@
 
 StreamsGroupHeartbeat 0 and 1 ask for READ on the group and DESCRIBE on all topics of the topology,
 and for CREATE on internal topics that are missing. StreamsGroupDescribe 0 and 1 ask for DESCRIBE on
-the group and on all topics of its topology. StreamsGroupTopologyDescriptionUpdate 0 asks for READ on
-the group; no descriptions are stored, as by an Apache Kafka broker without a plug-in for them
+the group and on all topics of its topology. StreamsGroupTopologyDescriptionUpdate 0 asks for READ
+on the group; no descriptions are stored, as by an Apache Kafka broker without a plug-in for them
 (KIP-1331).
 
 All are answered with UNSUPPORTED_VERSION where `group.coordinator.rebalance.protocols` has no
@@ -25,7 +25,7 @@ from broker.runtime.deferred import Deferred, in_background
 from controller.features.levels import STREAMS_VERSION
 from controller.topics.topic_names import INTERNAL_TOPICS, name_problem
 from coordinator.streams_groups.heartbeats.checks import check_request, check_size
-from coordinator.streams_groups.heartbeats.heartbeat import HeartbeatCaller
+from coordinator.streams_groups.heartbeats.membership import HeartbeatCaller
 from coordinator.streams_groups.heartbeats.responses import error_response
 from coordinator.streams_groups.listing import not_described
 from coordinator.streams_groups.partition_counts import invalid_topology
@@ -80,7 +80,7 @@ def streams_group_heartbeat(
     except ApiError as error:
         return error_response(error)
     outcome: Deferred[Outcome] = Deferred()
-    caller = HeartbeatCaller(context.client_id or "", context.client_host)
+    caller = HeartbeatCaller(context.client_id or "", context.client_host, context.api_version)
     shard.run(shard.groups.streams.heartbeat(request, caller, outcome, context.now_ms))
 
     def answered(decided: Outcome) -> StreamsGroupHeartbeatResponse:

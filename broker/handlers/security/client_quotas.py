@@ -9,7 +9,7 @@ ones for ZooKeeper, and refuse what those would store without effect.
 
 from __future__ import annotations
 
-import math
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from broker.quotas.quota_keys import ADDRESS_KEYS, CLIENT_KEYS, LARGEST, QuotaKey
@@ -245,7 +245,7 @@ def _texts(keys: tuple[QuotaKey, ...], changes: Mapping[str, float | None]) -> d
 
 
 def _text(key: QuotaKey, value: float) -> str:
-    if not math.isfinite(value):
+    if not isfinite(value):
         raise _invalid(f"Quota {key} must be a finite number")
     if value <= 0:
         raise _invalid(f"Quota {key} must be greater than 0")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from broker.security.acls.acl_index import AclIndex
 from broker.security.acls.any_resource import Patterns, is_any_allowed
+from broker.security.acls.host_ranges import is_range, is_within
 from protocol.acl_types import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -128,13 +129,13 @@ class AclAuthorizer:
     ) -> bool:
         if principal in self._settings.super_users:
             return True
-        hosts = (host.removeprefix("/"), WILDCARD)
+        shown = host.removeprefix("/")
         is_covered = is_allowed = False
         for entries in self.index.covering(resource_type, name):
             is_covered = True
             for who in {principal, WILDCARD_PRINCIPAL}:
                 for entry in entries.get(who, ()):
-                    if entry.host not in hosts:
+                    if not self._is_of_host(entry.host, shown):
                         continue
                     if entry.permission_type is PermissionType.ALLOW:
                         is_allowed = is_allowed or entry.operation in _ALLOWING[operation]
@@ -153,12 +154,20 @@ class AclAuthorizer:
         ):
             return True
         allowed, denied = Patterns(), Patterns()
-        hosts = (host.removeprefix("/"), WILDCARD)
+        shown = host.removeprefix("/")
         for who in {principal, WILDCARD_PRINCIPAL}:
             for pattern, entries in self.index.naming(resource_type, who).items():
                 for entry in entries:
-                    if entry.host in hosts and entry.operation in (operation, AclOperation.ALL):
+                    is_meant = entry.operation in (operation, AclOperation.ALL)
+                    if is_meant and self._is_of_host(entry.host, shown):
                         is_allow = entry.permission_type is PermissionType.ALLOW
                         (allowed if is_allow else denied).add(pattern)
         is_open = settings.allows_without_acls and not settings.is_standard
         return is_any_allowed(allowed, denied, is_open=is_open)
+
+    def _is_of_host(self, wanted: str, host: str) -> bool:
+        """Whether an entry is about a client's host: by itself, as any, or as one of a range."""
+        if wanted in (host, WILDCARD):
+            return True
+        return self._settings.is_standard and is_range(wanted) and is_within(host, wanted)
+

@@ -58,7 +58,29 @@ def _validator(settings: MechanismSettings) -> TokenValidator:
     if config.sasl_oauthbearer_jwt_validator_class not in VALIDATORS:
         known = ", ".join(sorted(VALIDATORS))
         raise ConfigError(f"{VALIDATOR_KEY} is none of: {known}", VALIDATOR_KEY)
+    _check_expectations(config)
     return JwtValidator(settings.surroundings.keys.of(config), _expectations(config))
+
+
+def _check_expectations(config: BrokerConfig) -> None:
+    """Raise ConfigError if tokens for others would be taken and nobody has said so (as 4.4.0)."""
+    for claim, is_expected, is_allowed in (
+        (
+            "audience",
+            bool(config.sasl_oauthbearer_expected_audience),
+            config.sasl_oauthbearer_allow_unverified_audience,
+        ),
+        (
+            "issuer",
+            config.sasl_oauthbearer_expected_issuer is not None,
+            config.sasl_oauthbearer_allow_unverified_issuer,
+        ),
+    ):
+        if not is_expected and not is_allowed:
+            expected = f"sasl.oauthbearer.expected.{claim}"
+            allowing = f"sasl.oauthbearer.allow.unverified.{claim}"
+            reason = f"OAUTHBEARER needs {expected}, or {allowing}=true to take tokens of any"
+            raise ConfigError(reason, expected)
 
 
 def _expectations(config: BrokerConfig) -> Expectations:

@@ -17,7 +17,6 @@ from coordinator.consumer_groups.classic_members.embedded_protocol import (
     read_subscription,
 )
 from coordinator.consumer_groups.classic_members.upgrade import classic_metadata
-from coordinator.consumer_groups.heartbeats.checks import check_instance
 from coordinator.consumer_groups.heartbeats.heartbeat import Beat
 from coordinator.consumer_groups.heartbeats.request import HeartbeatCaller, is_anything
 from coordinator.consumer_groups.member import ConsumerMember
@@ -27,6 +26,7 @@ from coordinator.groups.join import MEMBER_ID_REQUIRED_SINCE
 from coordinator.groups.responses import join_error
 from coordinator.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
 from coordinator.modern_groups.epochs import JOINING_EPOCH
+from coordinator.modern_groups.static_members import check_instance
 from coordinator.storage_errors import storage_error
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest

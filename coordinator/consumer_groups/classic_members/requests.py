@@ -10,13 +10,13 @@ from coordinator.consumer_groups.classic_members.embedded_protocol import (
     version_of,
 )
 from coordinator.consumer_groups.group import NOBODY
-from coordinator.consumer_groups.heartbeats.checks import check_instance
 from coordinator.consumer_groups.member import ConsumerMember, MemberState
 from coordinator.effects import Effects
 from coordinator.groups.group import NO_MEMBER_ID
 from coordinator.groups.responses import refuse_sync, sync_error
 from coordinator.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
 from coordinator.modern_groups.checks import unknown_member
+from coordinator.modern_groups.static_members import check_instance
 from protocol.errors import ApiError, ErrorCode
 from protocol.messages.group_membership import LeaveGroupResponse, SyncGroupResponse
 

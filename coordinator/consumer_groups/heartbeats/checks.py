@@ -82,28 +82,3 @@ def _owns_no_more(request: ConsumerGroupHeartbeatRequest, assigned: Owned) -> bo
         topic.topic_id in assigned and set(topic.partitions) <= assigned[topic.topic_id].keys()
         for topic in owned
     )
-
-
-def check_instance(
-    member: ConsumerMember | None, member_id: str, instance_id: str
-) -> ConsumerMember:
-    """The static member, if it is still the one that asks; raises ApiError."""
-    if member is None:
-        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if member.member_id != member_id:
-        raise ApiError(
-            ErrorCode.FENCED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {instance_id} was fenced by member "
-            f"{member.member_id}.",
-        )
-    return member
-
-
-def check_released(member: ConsumerMember, member_id: str, instance_id: str) -> None:
-    """Raise UNRELEASED_INSTANCE_ID unless the instance has left for a while."""
-    if member.member_epoch != STATIC_LEAVING_EPOCH:
-        raise ApiError(
-            ErrorCode.UNRELEASED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {instance_id} cannot join the group "
-            f"because the instance id is owned by {member.member_id} member.",
-        )

@@ -15,7 +15,6 @@ from coordinator.consumer_groups.classic_members.downgrade import (
     is_due,
 )
 from coordinator.consumer_groups.group import recount, rematch
-from coordinator.consumer_groups.heartbeats.checks import check_instance
 from coordinator.consumer_groups.heartbeats.responses import departure_success
 from coordinator.consumer_groups.records import (
     current_record,
@@ -26,6 +25,7 @@ from coordinator.consumer_groups.records import (
 )
 from coordinator.modern_groups.checks import check_room, unknown_member
 from coordinator.modern_groups.epochs import NEVER_ASSIGNED_MS, STATIC_LEAVING_EPOCH
+from coordinator.modern_groups.static_members import check_instance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,11 +51,9 @@ class Departures:
         self._downgraded = downgraded
 
     def check_room(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-        """Raise GROUP_MAX_SIZE_REACHED if the group is full and this is not a member."""
-        is_member = member_id in group.members or (
-            instance_id is not None and group.static_member(instance_id) is not None
-        )
-        if not is_member:
+        """Raise GROUP_MAX_SIZE_REACHED if the group is full and this is nobody's place."""
+        has_place = instance_id is not None and group.static_member(instance_id) is not None
+        if not has_place and member_id not in group.members:
             check_room("consumer", group.members, self._parts.settings.max_size)
 
     def leave(

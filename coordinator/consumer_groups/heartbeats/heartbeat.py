@@ -26,8 +26,6 @@ from coordinator.consumer_groups.group import (
 )
 from coordinator.consumer_groups.heartbeats.checks import (
     check_epoch,
-    check_instance,
-    check_released,
 )
 from coordinator.consumer_groups.heartbeats.regular_expressions import (
     PatternChange,
@@ -53,6 +51,7 @@ from coordinator.consumer_groups.target import Change, assign_later, assign_now,
 from coordinator.effects import Effects
 from coordinator.modern_groups.checks import unknown_member
 from coordinator.modern_groups.epochs import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from coordinator.modern_groups.static_members import check_instance, check_released
 from coordinator.modern_groups.topic_hashes import are_hashed_later
 from protocol.errors import ApiError
 

@@ -4,7 +4,7 @@ Active tasks first, each at one member, no member with more than its share, whic
 tasks by that of members, rounded up; once a member has its share, the rest is shared out anew.
 
     1. a task goes to the member that has it
-    2. else to a member that has it as a standby task
+    2. else to a member that has it as a standby task, or reports that it has restored some of it
     3. else to the least loaded member of the least loaded process
 
 Standby tasks are given out likewise, each to a process that has nothing of the task; with too few
@@ -17,6 +17,7 @@ Source: KIP-1071, `StickyTaskAssignor`.
 from __future__ import annotations
 
 from collections.abc import Generator
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from coordinator.streams_groups.assignor.load_queue import LoadQueue
@@ -36,8 +37,10 @@ class MemberSpecification(NamedTuple):
     """One member as the assignor sees it."""
 
     process_id: str
-    target: Tasks
-    """Its part of the present target assignment."""
+    owned: Tasks
+    """What it has now."""
+    offsets: Mapping[tuple[str, int], int] = MappingProxyType({})
+    """How far it has restored which tasks."""
 
 
 class Specification(NamedTuple):
@@ -84,6 +87,14 @@ class _Member(NamedTuple):
         return self.process.counts[self.member_id]
 
 
+class _Candidate(NamedTuple):
+    kind: int
+    """0 with a standby task, 1 without."""
+    lead: int
+    """The negative of how far it is."""
+    member: _Member
+
+
 def assign(specified: Specification) -> Generator[None, None, Assignment]:
     """Assign all tasks, in steps."""
     assigning = _Assigning(specified)
@@ -101,7 +112,8 @@ class _Assigning:
         process_ids = {each.process_id for each in specified.members.values()}
         self._processes = {process_id: Process() for process_id in sorted(process_ids)}
         self._had_active: dict[TaskId, _Member] = {}
-        self._had_standby: dict[TaskId, list[_Member]] = {}
+        self._candidates: dict[TaskId, list[_Candidate]] = {}
+        """Members with some of a task's state: those with a standby task, then those with most."""
         for member_id, member in specified.members.items():
             self._processes[member.process_id].add_member(member_id)
         replicas = specified.num_standby_replicas
@@ -115,11 +127,21 @@ class _Assigning:
         """Note who has which tasks now."""
         for member_id, each in self._specified.members.items():
             member = _Member(self._processes[each.process_id], member_id)
-            for task in _task_ids(each.target.active):
+            for task in _task_ids(each.owned.active):
                 self._had_active[task] = member
-            for task in _task_ids(each.target.standby):
-                self._had_standby.setdefault(task, []).append(member)
+            standby = set(_task_ids(each.owned.standby))
+            for task in standby:
+                candidate = _Candidate(0, -each.offsets.get(task, 0), member)
+                self._candidates.setdefault(task, []).append(candidate)
+            for place, offset in each.offsets.items():
+                task = TaskId(*place)
+                if task not in standby:
+                    candidate = _Candidate(1, -offset, member)
+                    self._candidates.setdefault(task, []).append(candidate)
             yield
+        for candidates in self._candidates.values():
+            candidates.sort(key=_rank)
+        yield
 
     # Active tasks
 
@@ -138,7 +160,7 @@ class _Assigning:
         for count, task in enumerate(left):
             if count % TASKS_PER_STEP == TASKS_PER_STEP - 1:
                 yield
-            if not self._keep_active(_least_loaded(self._had_standby.get(task, ())), task):
+            if not self._keep_active(_least_loaded(self._candidates.get(task, ())), task):
                 others.append(task)
         others.sort()
         yield
@@ -191,7 +213,7 @@ class _Assigning:
         if had is not None and self._may_copy(had, task):
             self._copy(had, task)
             return True
-        member = _least_loaded(self._had_standby.get(task, ()), task)
+        member = _least_loaded(self._candidates.get(task, ()), task)
         if member is None or member.task_count >= self._quota.limit:
             return False
         self._copy(member, task)
@@ -252,34 +274,31 @@ def _task_of(entry: tuple[TaskId, int]) -> TaskId:
     return entry[0]
 
 
+def _rank(candidate: _Candidate) -> tuple[int, int]:
+    return candidate.kind, candidate.lead
+
+
 def _load_of(process: Process) -> float:
     return process.load
 
 
-def _least_loaded(members: Iterable[_Member], task: TaskId | None = None) -> _Member | None:
+def _least_loaded(candidates: Iterable[_Candidate], task: TaskId | None = None) -> _Member | None:
     """The first member, unless a later one has a process and itself less to do.
 
-    With a task, None if the first one's process has that task; later ones' must not have it.
+    With a task, none whose process has that task.
     """
-    first: _Member | None = None
-    candidate: _Member | None = None
-    for member in members:
-        if first is None or candidate is None:
-            first = candidate = member
+    chosen: _Member | None = None
+    for _, _, member in candidates:
+        if task is not None and task in member.process.tasks:
             continue
-        has_task = task is not None and task in member.process.tasks
-        is_idler = (
-            member.process.load < candidate.process.load
-            and member.task_count < candidate.task_count
-        )
-        if is_idler and not has_task:
-            candidate = member
-    if first is not None and task is not None and task in first.process.tasks:
-        return None
-    return candidate
+        if chosen is None or (
+            member.process.load < chosen.process.load and member.task_count < chosen.task_count
+        ):
+            chosen = member
+    return chosen
 
 
-def _task_ids(tasks: Mapping[str, frozenset[int]]) -> Iterable[TaskId]:
+def _task_ids(tasks: Mapping[str, Iterable[int]]) -> Iterable[TaskId]:
     for subtopology_id, partitions in tasks.items():
         for partition in partitions:
             yield TaskId(subtopology_id, partition)

@@ -30,11 +30,12 @@ def check_request(request: StreamsGroupHeartbeatRequest, max_tasks: int) -> None
     _check_lengths(request, max_tasks)
     check_not_blank(request.member_id, "MemberId can't be empty.")
     check_not_blank(request.group_id, "GroupId can't be empty.")
+    check_not_blank(request.instance_id, "InstanceId can't be empty.")
     check_not_blank(request.rack_id, "RackId can't be empty.")
     epoch = request.member_epoch
     if epoch == JOINING_EPOCH:
         _check_joining(request)
-    elif epoch == STATIC_LEAVING_EPOCH:
+    elif epoch == STATIC_LEAVING_EPOCH and request.instance_id is None:
         refuse_request("InstanceId can't be null.")
     elif epoch < STATIC_LEAVING_EPOCH:
         refuse_request(f"MemberEpoch is {epoch}, but must be greater than or equal to -2.")
@@ -45,6 +46,8 @@ def check_request(request: StreamsGroupHeartbeatRequest, max_tasks: int) -> None
         refuse_request("Topology can only be provided when (re-)joining.")
     if len(request.member_id.encode()) > MAX_STRING_BYTES:
         refuse_request("MemberId is too long.")
+    if len((request.instance_id or "").encode()) > MAX_STRING_BYTES:
+        refuse_request("InstanceId is too long.")
 
 
 def check_size(topology: StreamsGroupHeartbeatRequest.Topology, limit: int) -> None:
@@ -67,25 +70,20 @@ def check_size(topology: StreamsGroupHeartbeatRequest.Topology, limit: int) -> N
 
 
 def _check_lengths(request: StreamsGroupHeartbeatRequest, max_tasks: int) -> None:
-    for tasks in (request.active_tasks, request.standby_tasks):
+    for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
         count = len(tasks or ())
         if count <= max_tasks:
             count = sum(len(each.partitions) for each in tasks or ())
         if count > max_tasks:
             refuse_request(f"A member cannot own more than {max_tasks} tasks.")
+    for offsets in (request.task_offsets, request.task_end_offsets):
+        if len(offsets or ()) > max_tasks:
+            refuse_request(f"A member cannot report offsets of more than {max_tasks} tasks.")
     if len(request.client_tags or ()) > MAX_TAGS:
         refuse_request(f"A member cannot have more than {MAX_TAGS} tags.")
 
 
 def _check_supported(request: StreamsGroupHeartbeatRequest) -> None:
-    if request.instance_id is not None:
-        refuse_request("Static membership is not yet supported.")
-    if request.task_offsets is not None:
-        refuse_request("TaskOffsets are not supported yet.")
-    if request.task_end_offsets is not None:
-        refuse_request("TaskEndOffsets are not supported yet.")
-    if request.warmup_tasks:
-        refuse_request("WarmupTasks are not supported yet.")
     topology = request.topology
     if topology is not None and any(each.source_topic_regex for each in topology.subtopologies):
         refuse_request("Regular expressions for source topics are not supported yet.")
@@ -98,6 +96,8 @@ def _check_joining(request: StreamsGroupHeartbeatRequest) -> None:
         refuse_request("ActiveTasks must be empty when (re-)joining.")
     if request.standby_tasks:
         refuse_request("StandbyTasks must be empty when (re-)joining.")
+    if request.warmup_tasks:
+        refuse_request("WarmupTasks must be empty when (re-)joining.")
     if request.topology is None:
         refuse_request("Topology must be non-null when (re-)joining.")
     for subtopology in request.topology.subtopologies:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from coordinator.modern_groups.checks import unknown_member
-from coordinator.modern_groups.epochs import NEVER_ASSIGNED_MS
+from coordinator.modern_groups.epochs import NEVER_ASSIGNED_MS, STATIC_LEAVING_EPOCH
+from coordinator.modern_groups.static_members import check_instance
 from coordinator.streams_groups.heartbeats.responses import Outcome, answer
 from coordinator.streams_groups.records import (
+    current_record,
     epoch_record,
     member_tombstones,
     target_epoch_record,
 )
+from coordinator.streams_groups.tasks import OWNS_NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +28,17 @@ if TYPE_CHECKING:
     from protocol.messages.streams_groups import StreamsGroupHeartbeatRequest
 
 
+def _away(member: StreamsMember) -> StreamsMember:
+    """A static member that keeps its tasks, of no epoch, for its next incarnation."""
+    active = {name: dict.fromkeys(epochs, 0) for name, epochs in member.assigned.active.items()}
+    return replace(
+        member,
+        member_epoch=STATIC_LEAVING_EPOCH,
+        assigned=member.assigned._replace(active=active),
+        revoking=OWNS_NOTHING,
+    )
+
+
 class Departures:
     """Decides on who leaves the streams groups of a shard."""
 
@@ -33,14 +48,22 @@ class Departures:
     def leave(
         self, group: StreamsGroup, request: StreamsGroupHeartbeatRequest, effects: Effects
     ) -> Outcome:
-        """A member leaves. Raises ApiError."""
+        """A member leaves, a static one perhaps to come back. Raises ApiError."""
         if request.shutdown_application:
             group.memory.request_shutdown(request.member_id)
-        member = group.members.get(request.member_id)
-        if member is None:
-            raise unknown_member(request.member_id, group.group_id)
-        self.remove(group, [member], effects)
-        return Outcome(answer(request.member_id, request.member_epoch, 0), {})
+        member_id, instance_id = request.member_id, request.instance_id
+        if instance_id is not None:
+            member = check_instance(group.static_member(instance_id), member_id, instance_id)
+        elif member_id in group.members:
+            member = group.members[member_id]
+        else:
+            raise unknown_member(member_id, group.group_id)
+        if request.member_epoch == STATIC_LEAVING_EPOCH:
+            effects.records.append(current_record(group.group_id, _away(member)))
+            self._parts.watches.end_revocation(group.group_id, member_id)
+        else:
+            self.remove(group, [member], effects)
+        return Outcome(answer(member_id, request.member_epoch, 0), {})
 
     def remove(
         self, group: StreamsGroup, members: Sequence[StreamsMember], effects: Effects

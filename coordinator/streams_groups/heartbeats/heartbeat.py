@@ -17,15 +17,25 @@ Most heartbeats change nothing, and cost a few look-ups.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.effects import Effects
-from coordinator.modern_groups.checks import check_room, unknown_member
-from coordinator.modern_groups.epochs import JOINING_EPOCH, LEAVING_EPOCH
+from coordinator.modern_groups.epochs import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    STATIC_LEAVING_EPOCH,
+)
 from coordinator.streams_groups.endpoints import partitions_by_endpoint
 from coordinator.streams_groups.group import NOT_VALIDATED, StreamsGroup
-from coordinator.streams_groups.heartbeats.checks import check_epoch, check_tasks
+from coordinator.streams_groups.heartbeats.checks import check_tasks
+from coordinator.streams_groups.heartbeats.membership import (
+    Arrival,
+    HeartbeatCaller,
+    arrive,
+    must_assign,
+    updated_member,
+)
 from coordinator.streams_groups.heartbeats.responses import (
     Outcome,
     answer,
@@ -34,7 +44,7 @@ from coordinator.streams_groups.heartbeats.responses import (
     refused,
     tell_assignment,
 )
-from coordinator.streams_groups.member import Endpoint, MemberState, StreamsMember
+from coordinator.streams_groups.member import MemberState, StreamsMember
 from coordinator.streams_groups.partition_counts import invalid_topology
 from coordinator.streams_groups.reconciliation import Surroundings, reconciled
 from coordinator.streams_groups.records import (
@@ -44,7 +54,9 @@ from coordinator.streams_groups.records import (
     target_epoch_record,
     topology_record,
 )
-from coordinator.streams_groups.target import assign_later, assign_now, is_small
+from coordinator.streams_groups.settings import RACK_TAGS
+from coordinator.streams_groups.target import Standing, assign_later, assign_now, is_small
+from coordinator.streams_groups.task_offsets import NO_OFFSETS
 from coordinator.streams_groups.tasks import NO_TASKS, SaidTasks, Tasks
 from coordinator.streams_groups.topology import StatusCode, Topology, configure, topology_of
 from protocol.errors import ApiError, ErrorCode
@@ -63,12 +75,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
-class HeartbeatCaller(NamedTuple):
-    """The client of a heartbeat, from its connection."""
-
-    client_id: str
-    client_host: str
+TAGS_STATUS_SINCE = 1
+"""The version from which on clients know MISSING_CLIENT_TAGS."""
 
 
 class _Heartbeat(NamedTuple):
@@ -81,6 +89,7 @@ class _Heartbeat(NamedTuple):
     now_ms: int
     response: StreamsGroupHeartbeatResponse
     """The answer, which gets its fields one after the other."""
+    arrival: Arrival
     is_id_known: bool
     """Whether there was a group of this id, be it of another kind."""
 
@@ -127,15 +136,17 @@ class Heartbeats:
         effects = Effects()
         try:
             group = self._group_for(request, effects)
-            if request.member_epoch == LEAVING_EPOCH:
+            if request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
                 outcome = self._departures.leave(group, request, effects)
             else:
                 response = answer(request.member_id, 0, 0)
                 is_id_known = request.group_id in self._parts.groups or bool(effects.records)
-                beat = _Heartbeat(
-                    request, caller, group, effects, now_ms, response, is_id_known=is_id_known
+                arrival = arrive(group, request, self._parts.settings.max_size, effects)
+                outcome = self._stay(
+                    _Heartbeat(
+                        request, caller, group, effects, now_ms, response, arrival, is_id_known
+                    )
                 )
-                outcome = self._stay(beat)
         except ApiError as error:
             failed = Effects()
             failed.answer(reply, refused(error))
@@ -152,31 +163,38 @@ class Heartbeats:
             return effects  # the next heartbeat does it
         epoch = _Epoch(group.epoch, group.memory.configured, group.assignment_configs)
         if group.epoch > group.assignment_epoch:
-            self._assign(group, group.members, epoch, effects, now_ms)
+            standing = Standing(group.members, group.targets)
+            self._assign(group, standing, epoch, effects, now_ms)
         return effects
 
     def _stay(self, beat: _Heartbeat) -> Outcome:
-        request, group = beat.request, beat.group
-        if request.member_id not in group.members and beat.is_joining:
-            check_room("streams", group.members, self._parts.settings.max_size)
-        member = group.members.get(request.member_id)
-        if member is None:
-            if not beat.is_joining:
-                raise unknown_member(request.member_id, group.group_id)
-            member = StreamsMember(request.member_id)
-        check_epoch(member, request.member_epoch, beat.said)
-        updated = _updated(member, request, beat.caller)
+        request, group, member = beat.request, beat.group, beat.arrival.member
+        updated = updated_member(member, request, beat.caller)
         if updated != member:
             beat.effects.records.append(member_record(group.group_id, updated))
-        epoch = self._epoch(beat, updated, has_changed=updated != member)
+        epoch = self._epoch(beat, updated, has_changed=must_assign(member, updated))
+        if request.task_offsets is not None or request.task_end_offsets is not None:
+            known = group.memory.task_offsets
+            known[member.member_id] = known.get(member.member_id, NO_OFFSETS).after(request)
+            if not self._parts.groups.holds(group):
+                beat.effects.on_replayed = partial(self._remember_offsets, group)
         target_epoch, target = self._target(beat, updated, epoch)
         stepped = self._reconcile(beat, updated, target_epoch, target)
+        if beat.arrival.replaced_id is not None:
+            self._parts.watches.forget_member(group.group_id, beat.arrival.replaced_id)
         self._parts.watches.touch(group.group_id, stepped.member_id)
         if request.shutdown_application:
             group.memory.request_shutdown(request.member_id)
-        self._tell(beat, member, stepped, epoch.topology)
+        self._tell(beat, stepped, epoch)
         problem = epoch.topology.problem
         return Outcome(beat.response, epoch.topology.missing if problem is not None else {})
+
+    def _remember_offsets(self, group: StreamsGroup, now_ms: int) -> Effects:  # noqa: ARG002
+        """Have the offsets known to the group that records have made since."""
+        made = self._parts.groups.find(group.group_id)
+        if made is not None:
+            made.memory.task_offsets |= group.memory.task_offsets
+        return Effects()
 
     # The topology and the epoch
 
@@ -254,7 +272,8 @@ class Heartbeats:
             detail = "Assignment delayed due to the configured initial rebalance delay."
             note_status(beat.response, StatusCode.ASSIGNMENT_DELAYED, detail)
             return group.assignment_epoch, NO_TASKS
-        last = group.assignment_epoch, group.target_of(updated.member_id)
+        standing = beat.arrival.standing(group, updated)
+        last = group.assignment_epoch, standing.targets.get(updated.member_id, NO_TASKS)
         if group.assignment_epoch >= epoch.number or group.memory.is_assigning:
             return last
         interval_ms = parts.settings.assignment_interval_of(group_id)
@@ -262,8 +281,7 @@ class Heartbeats:
             detail = "Assignment delayed due to the configured assignment interval."
             note_status(beat.response, StatusCode.ASSIGNMENT_DELAYED, detail)
             return last
-        members = {**group.members, updated.member_id: updated}
-        assignment = self._assign(group, members, epoch, beat.effects, beat.now_ms)
+        assignment = self._assign(group, standing, epoch, beat.effects, beat.now_ms)
         if assignment is None:
             return last
         return epoch.number, assignment.get(updated.member_id, NO_TASKS)
@@ -271,7 +289,7 @@ class Heartbeats:
     def _assign(
         self,
         group: StreamsGroup,
-        members: Mapping[str, StreamsMember],
+        standing: Standing,
         epoch: _Epoch,
         effects: Effects,
         now_ms: int,
@@ -283,7 +301,7 @@ class Heartbeats:
             job = assign_later(self._parts.groups, group_id, epoch.configs, now_ms)
             effects.jobs.append(job)
             return None
-        assignment = assign_now(group, members, epoch.topology, epoch.configs, effects)
+        assignment = assign_now(group, standing, epoch.topology, epoch.configs, effects)
         effects.records.append(target_epoch_record(group_id, epoch.number, now_ms))
         logger.info("group %s: tasks assigned for epoch %d", group_id, epoch.number)
         return assignment
@@ -307,28 +325,23 @@ class Heartbeats:
             watches.end_revocation(group.group_id, stepped.member_id)
         return stepped
 
-    def _tell(
-        self,
-        beat: _Heartbeat,
-        before: StreamsMember,
-        member: StreamsMember,
-        topology: ConfiguredTopology,
-    ) -> None:
+    def _tell(self, beat: _Heartbeat, member: StreamsMember, epoch: _Epoch) -> None:
         """Complete the answer."""
-        group, response = beat.group, beat.response
-        memory = group.memory
+        group, response, topology = beat.group, beat.response, epoch.topology
+        memory, settings = group.memory, self._parts.settings
         response.member_epoch = member.member_epoch
-        response.heartbeat_interval_ms = self._parts.settings.heartbeat_interval_of(group.group_id)
-        if beat.is_joining or member.assigned != before.assigned:
+        response.heartbeat_interval_ms = settings.heartbeat_interval_of(group.group_id)
+        response.task_offset_interval_ms = settings.task_offset_interval_of(group.group_id)
+        response.acceptable_recovery_lag = settings.acceptable_recovery_lag_of(group.group_id)
+        has_other_tasks = self._note_endpoint(beat, member)
+        if beat.is_joining or has_other_tasks:
             tell_assignment(response, member.assigned)
-            memory.endpoints.pop(member.member_id, None)
-            if member.endpoint is not None:
-                memory.endpoint_epoch += 1
         elif beat.said.tasks is not None and not beat.said.tasks.contain(member.assigned):
             tell_assignment(response, member.assigned)  # an answer that told it may be lost
         if memory.endpoint_epoch != beat.request.endpoint_information_epoch:
+            members = beat.arrival.standing(group, member).members.values()
             response.partitions_by_user_endpoint = partitions_by_endpoint(
-                group, member, topology, self._parts.topics
+                group, members, topology, self._parts.topics
             )
         if beat.is_id_known:
             response.endpoint_information_epoch = memory.endpoint_epoch
@@ -340,29 +353,31 @@ class Heartbeats:
                 "requested a shutdown for the entire application."
             )
             note_status(response, StatusCode.SHUTDOWN_APPLICATION, detail)
+        missing = missing_tags(member, epoch.configs)
+        if missing and beat.caller.api_version >= TAGS_STATUS_SINCE:
+            detail = (
+                "Missing required client tags for rack-aware standby assignment: "
+                f"[{', '.join(missing)}]. Configure them via 'client.tag.<tagKey>' in your "
+                "Streams config."
+            )
+            note_status(response, StatusCode.MISSING_CLIENT_TAGS, detail)
+
+    @staticmethod
+    def _note_endpoint(beat: _Heartbeat, member: StreamsMember) -> bool:
+        """Have others told where its tasks are, and say whether it has others than before."""
+        memory, (before, replaced_id) = beat.group.memory, beat.arrival
+        has_other_tasks = member.assigned != before.assigned
+        has_moved = member.endpoint != before.endpoint
+        if beat.is_joining or has_other_tasks or has_moved:
+            memory.endpoints.pop(member.member_id, None)
+        if replaced_id is not None:
+            memory.endpoints.pop(replaced_id, None)
+        if has_moved or (has_other_tasks and member.endpoint is not None):
+            memory.endpoint_epoch += 1
+        return has_other_tasks
 
 
-def _updated(
-    member: StreamsMember, request: StreamsGroupHeartbeatRequest, caller: HeartbeatCaller
-) -> StreamsMember:
-    """The member with what the request says of it; null fields say that nothing changed."""
-    changes: dict[str, object] = {
-        "client_id": caller.client_id,
-        "client_host": caller.client_host,
-    }
-    if request.rack_id is not None:
-        changes["rack_id"] = request.rack_id
-    if request.rebalance_timeout_ms != -1:
-        changes["rebalance_timeout_ms"] = request.rebalance_timeout_ms
-    if request.topology is not None:
-        changes["topology_epoch"] = request.topology.epoch
-    if request.process_id is not None:
-        changes["process_id"] = request.process_id
-    if request.client_tags is not None:
-        changes["tags"] = {each.key: each.value for each in request.client_tags}
-    endpoint = request.user_endpoint
-    if endpoint is not None:
-        changes["endpoint"] = Endpoint(endpoint.host, endpoint.port)
-    if all(getattr(member, name) == value for name, value in changes.items()):
-        return member
-    return replace(member, **changes)  # type: ignore[arg-type]
+def missing_tags(member: StreamsMember, configs: Mapping[str, str]) -> list[str]:
+    """The tags by which standby replicas are to be spread that a member does not have."""
+    wanted = configs.get(RACK_TAGS, "")
+    return [tag for tag in wanted.split(",") if tag not in member.tags] if wanted else []

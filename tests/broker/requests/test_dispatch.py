@@ -42,7 +42,7 @@ def handle(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return replace
 
 
-@pytest.mark.parametrize("version", [5, 99, 32767])
+@pytest.mark.parametrize("version", [6, 99, 32767])
 def test_newer_api_versions_request_is_told_what_to_try(
     client: OneConnection, version: int
 ) -> None:
@@ -52,7 +52,7 @@ def test_newer_api_versions_request_is_told_what_to_try(
     decoded = ApiVersionsResponse.decode(0, answer)
     assert decoded.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert [(key.api_key, key.min_version, key.max_version) for key in decoded.api_keys] == [
-        (18, 0, 4)
+        (18, 0, 5)
     ]
     assert client.connection.reasons == []
 

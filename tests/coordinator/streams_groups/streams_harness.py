@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from coordinator.settings import GroupSettings
-from coordinator.streams_groups.heartbeats.heartbeat import HeartbeatCaller
+from coordinator.streams_groups.heartbeats.membership import HeartbeatCaller
 from coordinator.streams_groups.settings import StreamsGroupSettings
 from protocol.errors import ErrorCode
 from protocol.messages.streams_groups import (

@@ -38,6 +38,16 @@ def assert_nobody_shares(group: StreamsGroup) -> None:
     assert len(given) == len(set(given))
 
 
+def test_member_does_not_keep_what_it_was_never_told() -> None:
+    harness = streams_harness()
+    for name, process_id in (("a", "p"), ("b", "q"), ("c", "r")):
+        Member(harness, name, process_id=process_id).join()  # a is told of nothing when it joins
+
+    active = {name: target.active for name, target in group_of(harness).targets.items()}
+
+    assert active == {"a": {"0": {0, 4}}, "b": {"0": {1, 3}}, "c": {"0": {2, 5}}}
+
+
 def test_large_group_is_assigned_beside_the_heartbeat() -> None:
     harness = streams_harness(one=TASKS)
     member = Member(harness, "a")

@@ -51,6 +51,7 @@ def guarded(new_broker: NewBroker, tmp_path_factory: pytest.TempPathFactory) -> 
         ),
         "sasl.oauthbearer.jwks.endpoint.url": keys_file.as_uri(),
         "sasl.oauthbearer.expected.audience": AUDIENCE,
+        "sasl.oauthbearer.allow.unverified.issuer": "true",
     }
     broker = new_broker(directory / "broker", keys, port=port)
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={keys_file.as_uri()}"

@@ -1,4 +1,4 @@
-"""ApiVersions beside Apache Kafka 4.3.1's: key by key; and the APIs of the quorum."""
+"""ApiVersions beside Apache Kafka 4.4.0's: key by key; and the APIs of the quorum."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ from protocol.messages.cluster import (
     DescribeQuorumRequest,
     RemoveRaftVoterRequest,
     UnregisterBrokerRequest,
+    UnregisterControllerRequest,
+)
+from protocol.messages.topology_description import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    TopologyDescription,
 )
 from tests.interop.security.principals import Principal
 from tests.support import wire
@@ -45,7 +50,7 @@ def listed(broker: BrokerProcess) -> Table:
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerProcess, ...]]:
-    """Return a broker of ours, and a node of Apache Kafka 4.3.1."""
+    """Return a broker of ours, and a node of Apache Kafka 4.4.0."""
     brokers = tuple(make(tmp_path_factory.mktemp("broker")) for make in (ours, apache_4))
     try:
         for broker in brokers:
@@ -110,6 +115,16 @@ ASKED: list[tuple[Request, int]] = [
     (removed(None), 0),
     (removed("wrong"), 0),
     *((UnregisterBrokerRequest(broker_id=broker_id), 0) for broker_id in (7, -1, 0)),
+    *((UnregisterControllerRequest(controller_id=id_), 0) for id_ in (7, -1, 0)),
+    (
+        StreamsGroupTopologyDescriptionUpdateRequest(
+            group_id="g",
+            member_id="m",
+            topology_epoch=0,
+            topology_description=TopologyDescription(subtopologies=[], global_stores=[]),
+        ),
+        0,
+    ),
 ]
 
 

@@ -23,6 +23,8 @@ from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 if TYPE_CHECKING:
     from tests.support.sent_requests.about import About, Maker
 
+TOPIC_ID_SINCE = 6
+"""Of TxnOffsetCommit."""
 UNKNOWN_PRODUCER = 4_000_000
 BATCHED_SINCE = 4
 
@@ -88,16 +90,21 @@ def write_txn_markers(about: About, _: int) -> WriteTxnMarkersRequest:
     return WriteTxnMarkersRequest(markers=[marker])
 
 
-def txn_offset_commit(about: About, _: int) -> TxnOffsetCommitRequest:
+def txn_offset_commit(about: About, version: int) -> TxnOffsetCommitRequest:
     """A position in each topic."""
-    kind = TxnOffsetCommitRequest.Topic
+    kind, has_ids = TxnOffsetCommitRequest.Topic, version >= TOPIC_ID_SINCE
     partitions = [kind.Partition(partition_index=0, committed_offset=1, committed_metadata="")]
     return TxnOffsetCommitRequest(
         transactional_id=about.transactional_id,
         group_id=about.group,
         producer_id=UNKNOWN_PRODUCER,
         producer_epoch=0,
-        topics=[kind(name=name, partitions=partitions) for name in about.topics],
+        topics=[
+            kind(topic_id=about.id_of(name), partitions=partitions)
+            if has_ids
+            else kind(name=name, partitions=partitions)
+            for name in about.topics
+        ],
     )
 
 

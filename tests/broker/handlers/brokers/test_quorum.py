@@ -14,6 +14,7 @@ from protocol.messages.cluster import (
     DescribeQuorumRequest,
     RemoveRaftVoterRequest,
     UnregisterBrokerRequest,
+    UnregisterControllerRequest,
 )
 from tests.broker.handlers.one_broker import OneBroker, run_broker
 from tests.support.broker_parts.allowing import allowing
@@ -46,6 +47,7 @@ REQUESTS: list[tuple[Request, AclOperation]] = [
         AclOperation.ALTER,
     ),
     (UnregisterBrokerRequest(broker_id=5), AclOperation.ALTER),
+    (UnregisterControllerRequest(controller_id=5), AclOperation.ALTER),
 ]
 
 

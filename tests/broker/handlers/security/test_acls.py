@@ -288,3 +288,22 @@ def test_a_filter_that_comes_again_costs_no_look_at_each_entry(
         assert asked == []
 
     run_broker(tmp_path, scenario, authorizer_class_name=authorizer, **SUPER)
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [
+        ("10.0.0.0/8", ErrorCode.NONE),
+        ("2001:db8::/32", ErrorCode.NONE),
+        ("10.0.0.0/33", ErrorCode.INVALID_REQUEST),
+        ("fe80::/129", ErrorCode.INVALID_REQUEST),
+        ("", ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_host_that_is_no_range_is_refused_by_standard_authorizer(
+    host: str, code: ErrorCode, tmp_path: Path
+) -> None:
+    async def scenario(broker: OneBroker) -> None:
+        assert await create(broker, acl(host=host)) == [code]
+
+    run_broker(tmp_path, scenario, authorizer_class_name=STANDARD_AUTHORIZER, **SUPER)

@@ -127,6 +127,8 @@ def test_nodes_are_those_of_apache_kafka(tmp_path: Path) -> None:
         alice((REQUEST, math.nan)),
         entry([(USER, "alice")], (PRODUCE, 1.5)),
         alice((PRODUCE, 1e19)),
+        alice(("request_percentage", float("inf"))),
+        alice(("request_percentage", float("nan"))),
         alice((PRODUCE, 1), (PRODUCE, 2)),
     ],
 )

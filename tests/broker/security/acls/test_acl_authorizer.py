@@ -276,3 +276,20 @@ def test_decisions_about_names_that_no_topic_has_are_not_kept() -> None:
     assert may(decider, READ, "x" * LONGEST_KEPT)
     assert may(decider, READ, "x" * (LONGEST_KEPT + 1))
     assert [len(name) for *_, name in decider._decisions] == [LONGEST_KEPT]
+
+
+def test_range_of_hosts_is_known_to_standard_authorizer_alone() -> None:
+    acls = {topic("orders"): [allow(READ, host="10.0.0.0/24"), deny(WRITE, host="10.0.0.0/24")]}
+    standard = authorizer(acls)
+
+    assert may(standard, READ, "orders", host="/10.0.0.9")
+    assert not may(standard, READ, "orders", host="/10.0.1.9")
+    assert standard.allows_any(ALICE, "/10.0.0.9", READ, ResourceType.TOPIC)
+    assert not standard.allows_any(ALICE, "/10.0.1.9", READ, ResourceType.TOPIC)
+    assert not may(authorizer(acls, AuthorizerSettings(is_standard=False)), READ, "orders")
+
+
+def test_range_that_denies_wins_over_an_address_that_allows() -> None:
+    acls = {topic("orders"): [allow(READ, host="10.0.0.1"), deny(READ, host="10.0.0.0/8")]}
+
+    assert not may(authorizer(acls), READ, "orders")

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 PREFIX = "listener.name.sasl_plaintext.oauthbearer."
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 JWT = min(JWT_HANDLERS)
+FOR_ANYBODY = {
+    f"sasl.oauthbearer.allow.unverified.{claim}": "true" for claim in ("audience", "issuer")
+}
 
 
 class Clock:
@@ -128,6 +131,7 @@ def test_tokens_are_checked_with_keys_from_a_file(handler: str, tmp_path: Path) 
         HANDLER_KEY: handler,
         KEY: path.as_uri(),
         "sasl.oauthbearer.expected.audience": "kafka,other",
+        "sasl.oauthbearer.allow.unverified.issuer": "true",
         "sasl.oauthbearer.sub.claim.name": "email",
     }
     run(keys, scenario)
@@ -139,7 +143,7 @@ def test_tokens_are_checked_with_keys_of_an_address() -> None:
         assert isinstance(await answer(begin(), token(rsa_key(2))), Challenge)
 
     with http_server(key_set(jwk(rsa_key(), kid="one")).encode()) as url:
-        run({HANDLER_KEY: JWT, KEY: url}, scenario)
+        run({HANDLER_KEY: JWT, KEY: url} | FOR_ANYBODY, scenario)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +156,7 @@ def test_provider_without_keys_is_told(
         assert isinstance(await answer(begin(), token(rsa_key())), Challenge)
 
     with http_server(body, status) as url:
-        run({HANDLER_KEY: JWT, KEY: url}, scenario)
+        run({HANDLER_KEY: JWT, KEY: url} | FOR_ANYBODY, scenario)
         assert f"JWKS refresh failed, {url}" in caplog.text
 
 
@@ -172,4 +176,15 @@ def test_what_cannot_be_is_told_at_start(keys: dict[str, str], why: str) -> None
         raise AssertionError("it began")
 
     with pytest.raises(ConfigError, match=why):
+        run(FOR_ANYBODY | keys, scenario)
+
+
+@pytest.mark.parametrize("claim", ["audience", "issuer"])
+def test_tokens_for_others_are_taken_only_if_that_is_said(claim: str) -> None:
+    async def scenario(begin: Callable[[], Exchange]) -> None:
+        raise AssertionError("it began")
+
+    keys = {HANDLER_KEY: JWT, KEY: "file:///dev/null"} | FOR_ANYBODY
+    del keys[f"sasl.oauthbearer.allow.unverified.{claim}"]
+    with pytest.raises(ConfigError, match=f"needs sasl.oauthbearer.expected.{claim}"):
         run(keys, scenario)

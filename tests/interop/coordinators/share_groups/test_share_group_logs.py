@@ -67,9 +67,11 @@ def write(side: Side, chance: random.Random) -> None:
         delivery_state=chance.choice((0, 2, 4)),
         delivery_count=chance.randint(1, 5),
     )
+    index = chance.randrange(TOPICS[name])
+    epochs = {each.partition: each.state_epoch for each in read(side, name)}
     change = kind.Partition(
-        partition=chance.randrange(TOPICS[name]),
-        state_epoch=read(side, name)[0].state_epoch,
+        partition=index,
+        state_epoch=epochs[index],
         leader_epoch=0,
         start_offset=chance.choice((-1, -1, first)),
         delivery_complete_count=chance.randint(0, 3),
