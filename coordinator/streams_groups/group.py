@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from coordinator.modern_groups.group_kind import CommittedPartition
-    from coordinator.streams_groups.task_offsets import TaskOffsets
-    from coordinator.streams_groups.tasks import OwnedTasks, TaskSet
+    from coordinator.streams_groups.tasks import OwnedTasks, TaskOffsets, TaskSet
     from coordinator.streams_groups.topology import ConfiguredTopology, Topology
     from protocol.messages.streams_groups import StreamsGroupHeartbeatResponse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coordinator.streams_groups.settings import ASSIGNOR
-from coordinator.streams_groups.task_offsets import NO_OFFSETS
+from coordinator.streams_groups.tasks import NO_OFFSETS
 from protocol.errors import ErrorCode, shortened
 from protocol.messages.streams_groups import (
     StreamsGroupDescribeAssignment,
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from coordinator.streams_groups.group import StreamsGroup
     from coordinator.streams_groups.member import StreamsMember
-    from coordinator.streams_groups.task_offsets import Offsets, TaskOffsets
-    from coordinator.streams_groups.tasks import Tasks
+    from coordinator.streams_groups.tasks import Offsets, TaskOffsets, Tasks
     from coordinator.streams_groups.topology import (
         ConfiguredSubtopology,
         ConfiguredTopology,

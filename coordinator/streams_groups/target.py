@@ -26,8 +26,7 @@ from coordinator.streams_groups.assignor.sticky import (
 )
 from coordinator.streams_groups.records import target_epoch_record, target_record
 from coordinator.streams_groups.settings import NUM_STANDBY_REPLICAS
-from coordinator.streams_groups.task_offsets import NO_OFFSETS
-from coordinator.streams_groups.tasks import NO_TASKS, Tasks
+from coordinator.streams_groups.tasks import NO_OFFSETS, NO_TASKS, Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

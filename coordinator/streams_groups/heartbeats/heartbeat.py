@@ -56,8 +56,7 @@ from coordinator.streams_groups.records import (
 )
 from coordinator.streams_groups.settings import RACK_TAGS
 from coordinator.streams_groups.target import Standing, assign_later, assign_now, is_small
-from coordinator.streams_groups.task_offsets import NO_OFFSETS
-from coordinator.streams_groups.tasks import NO_TASKS, SaidTasks, Tasks
+from coordinator.streams_groups.tasks import NO_OFFSETS, NO_TASKS, SaidTasks, Tasks
 from coordinator.streams_groups.topology import StatusCode, Topology, configure, topology_of
 from protocol.errors import ApiError, ErrorCode
 

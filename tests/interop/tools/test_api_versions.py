@@ -17,7 +17,7 @@ from protocol.messages.cluster import (
     UnregisterBrokerRequest,
     UnregisterControllerRequest,
 )
-from protocol.messages.topology_description import (
+from protocol.messages.streams_groups import (
     StreamsGroupTopologyDescriptionUpdateRequest,
     TopologyDescription,
 )
