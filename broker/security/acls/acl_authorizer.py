@@ -170,4 +170,3 @@ class AclAuthorizer:
         if wanted in (host, WILDCARD):
             return True
         return self._settings.is_standard and is_range(wanted) and is_within(host, wanted)
-
