@@ -48,7 +48,7 @@ def lead_a_life(side: StreamsSide) -> Any:
     chance = random.Random(SEED)
     steps = [Step("heartbeat", joining("pn", KIND, PREFIX), 0)]
     steps += [draw(chance, KIND, PREFIX) for _ in range(STEPS)]
-    steps += [Step("heartbeat", joining(member, KIND, PREFIX), 0) for member in "cjq"]
+    steps += [Step("heartbeat", joining(member, KIND, PREFIX), 0) for member in ("ay", "it", "mz")]
     for step in steps:
         answer = side.take(step)
         if step.kind == "heartbeat":
