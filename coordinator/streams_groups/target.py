@@ -112,8 +112,7 @@ def _assign(
     members = standing.members
     if not topology.is_ready or not members:
         return {}
-    # By id, so that it does not matter in which order the log has them; new ones after the others.
-    by_arrival = sorted(members, key=lambda member_id: (member_id not in group.members, member_id))
+    # By id, so that it does not matter in which order the log has them.
     offsets = group.memory.task_offsets
     specified = {
         member_id: MemberSpecification(
@@ -121,7 +120,7 @@ def _assign(
             members[member_id].assigned.tasks,
             offsets.get(member_id, NO_OFFSETS).restored,
         )
-        for member_id in by_arrival
+        for member_id in sorted(members)
     }
     replicas = int(configs.get(NUM_STANDBY_REPLICAS, "0"))
     return (yield from assign(Specification(specified, topology.subtopologies, replicas)))

@@ -1,9 +1,8 @@
 """Drawn requests about one streams group, sent to two brokers, and what is the same of answers.
 
 Where Apache Kafka's assignor goes by the order of a hash table, names are such that the order is
-that of the alphabet, in tables of either kind: `HashMap`, of the members of one process, and
-`TimelineHashMap`, of all members, once it has eight slots. It has them from the sixth member on,
-and keeps them as long as the group exists (`gathering`).
+that of the alphabet. Members have ascending slots of 16. Processes share one slot of each smaller
+table, in which `computeIfAbsent` puts the last one first: the members' processes descend.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from tests.support.topologies import Topology, part, topology
 if TYPE_CHECKING:
     import random
 
-MEMBERS: Final = {"c": "p", "e": "p", "j": "q", "l": "q", "q": "r", "v": "s"}
+MEMBERS: Final = {"ay": "h", "bl": "h", "it": "X", "kw": "X", "mz": "P", "pn": "H"}
 """Members, and the process that each is a thread of."""
 SOURCES: Final = {"one": 6, "two": 4}
 MISSING_INTERNAL_TOPICS: Final = 3
@@ -199,13 +198,6 @@ def draw(chance: random.Random, kind: str, prefix: str) -> Step:
         states = chance.choice(([], ["stable"], ["Reconciling", "Empty"]))
         return Step(what, {"states": states, "types": chance.choice(([], ["streams"]))}, 5)
     return Step(what, {}, {"classic": 6, "delete": 2}.get(what, 0))
-
-
-def gathering(kind: str, prefix: str) -> list[Step]:
-    """All members of a new group join, and leave it again."""
-    joins = [joining(member, kind, prefix) for member in MEMBERS]
-    leaves = [{"member": member, "epoch": -1, "owned": "silent"} for member in MEMBERS]
-    return [Step("heartbeat", fields, 0) for fields in joins + leaves]
 
 
 def joining(member: str, kind: str, prefix: str, epoch: int = 0) -> dict[str, Any]:

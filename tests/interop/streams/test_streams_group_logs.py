@@ -35,7 +35,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "1",
 }
 STREAMS_KEY_TYPES = {17, 19, 20, 21, 22, 23}
-STAY = Step("heartbeat", {"member": "c", "epoch": ("known", 0), "owned": "told"}, 0)
+STAY = Step("heartbeat", {"member": "ay", "epoch": ("known", 0), "owned": "told"}, 0)
 
 
 def described(side: StreamsSide) -> Any:
@@ -46,9 +46,9 @@ def described(side: StreamsSide) -> Any:
 def lead_a_life(side: StreamsSide) -> Any:
     """Drawn requests; returns the group as it is then, with members of three processes."""
     chance = random.Random(SEED)
-    steps = [Step("heartbeat", joining("v", KIND, PREFIX), 0)]
+    steps = [Step("heartbeat", joining("pn", KIND, PREFIX), 0)]
     steps += [draw(chance, KIND, PREFIX) for _ in range(STEPS)]
-    steps += [Step("heartbeat", joining(member, KIND, PREFIX), 0) for member in "cjq"]
+    steps += [Step("heartbeat", joining(member, KIND, PREFIX), 0) for member in ("ay", "it", "mz")]
     for step in steps:
         answer = side.take(step)
         if step.kind == "heartbeat":
