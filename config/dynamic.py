@@ -14,7 +14,7 @@ from config.listeners.endpoints import KEYS as LISTENER_KEYS
 from config.listeners.endpoints import read_listeners
 from config.listeners.listener_config import LIMITS_OF_LISTENERS
 from config.precedence import unprefixed
-from config.values import parse_value
+from config.values import parse_value, refuse_repetitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -79,10 +79,13 @@ def check_dynamic_settings(
     """
     validate_broker_config(settings, is_cluster_default=is_cluster_default)
     _refuse_limits_of_listeners(settings)
-    for name in settings:
+    for name, text in settings.items():
         named_key = TABLE.get(unprefixed(name))
-        if named_key is not None and not named_key.key.is_changeable:
+        if named_key is None:
+            continue
+        if not named_key.key.is_changeable:
             raise ConfigError(f"{name} cannot change while the broker runs: {REASON_FOR_RESTART}")
+        refuse_repetitions(name, named_key.key, text)
     for name in THREADS:
         if name in settings:
             _check_threads(name, int(settings[name]), config.value_of(name))

@@ -40,6 +40,13 @@ def check_value(name: str, key: Key, value: Value) -> None:
         key.rule.check(name, value)
 
 
+def refuse_repetitions(name: str, key: Key, text: str) -> None:
+    """Raise ConfigError if a list names an element twice."""
+    elements = _elements(text.strip(_BLANKS)) if key.type is Type.LIST else []
+    if len(set(elements)) < len(elements):
+        raise ConfigError(f"Configuration '{name}' values must not be duplicated.", name)
+
+
 def normal_text(name: str, key: Key, text: str) -> str:
     """Write the value of a text as DescribeConfigs shows it: `TRUE` is true, `a , b` is a,b.
 

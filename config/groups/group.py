@@ -101,7 +101,7 @@ class GroupConfig:
     )
     """Wait between two assignments of the streams group."""
 
-    streams_assignor_name: str | None = string(None)
+    streams_assignor_name: str | None = string(None, broker_keys=("group.streams.assignors",))
     """Assignor of the streams group; the broker's default without one."""
 
     streams_assignor_offload_enable: bool = boolean(

@@ -73,18 +73,26 @@ def validate_group_config(overrides: Mapping[str, str], broker: BrokerConfig) ->
         if name not in GROUP_KEYS:
             raise ConfigError(f"Unknown group config name: {name}")
     values = {name: parse_value(name, GROUP_KEYS[name].key, overrides[name]) for name in overrides}
-    for name, (low, high) in BOUNDS.items():
-        if name not in values:
-            continue
-        if low is not None and _number(values[name]) < _number(broker.value_of(low)):
-            raise ConfigError(f"{name} must be greater than or equal to {low}", name)
-        if high is not None and _number(values[name]) > _number(broker.value_of(high)):
-            raise ConfigError(f"{name} must be less than or equal to {high}", name)
+    for name in BOUNDS.keys() & values.keys():
+        _check_bounds(name, _number(values[name]), broker)
     for name, smaller in _LARGER_THAN.items():
         if values.keys() & {name, smaller} and not _holds(name, smaller, values, broker):
             raise ConfigError(f"{name} must be greater than {smaller}", name)
     _check_texts(values, broker)
     return values
+
+
+def _check_bounds(name: str, value: int, broker: BrokerConfig) -> None:
+    if value == _nearest(name, value, broker):
+        return
+    low, high = (None if key is None else broker.value_of(key) for key in BOUNDS[name])
+    if low is None:
+        reason = f"less than or equal to {high}"
+    elif high is None:
+        reason = f"greater than or equal to {low}"
+    else:
+        reason = f"in the range {low} to {high} inclusive."
+    raise ConfigError(f"{name} must be {reason}", name)
 
 
 def _check_texts(values: Mapping[str, Value], broker: BrokerConfig) -> None:
@@ -127,12 +135,15 @@ def effective_values(
     return values
 
 
-def _bounded(group_id: str, name: str, value: int, broker: BrokerConfig) -> int:
+def _nearest(name: str, value: int, broker: BrokerConfig) -> int:
+    """The value, or the bound that it exceeds."""
     low, high = BOUNDS[name]
-    lowest = value if low is None else _number(broker.value_of(low))
-    bounded = max(value, lowest)
-    if high is not None:
-        bounded = min(bounded, _number(broker.value_of(high)))
+    nearest = value if low is None else max(value, _number(broker.value_of(low)))
+    return nearest if high is None else min(nearest, _number(broker.value_of(high)))
+
+
+def _bounded(group_id: str, name: str, value: int, broker: BrokerConfig) -> int:
+    bounded = _nearest(name, value, broker)
     if bounded != value:
         logger.warning(
             "group %s: %s is %d, but %d holds: the broker's bounds changed",

@@ -16,12 +16,12 @@ SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval
     ("name", "text", "reason"),
     [
         ("no.such", "1", "Unknown group config name: no.such"),
-        (SESSION, "44999", f"{SESSION} must be greater than or equal to group.consumer.min"),
-        (SESSION, "60001", f"{SESSION} must be less than or equal to group.consumer.max"),
+        (SESSION, "44999", f"{SESSION} must be in the range 45000 to 60000 inclusive."),
+        (SESSION, "60001", f"{SESSION} must be in the range 45000 to 60000 inclusive."),
         (SESSION, "soon", f"Invalid value soon for configuration {SESSION}"),
         ("share.delivery.count.limit", "1", "Invalid value 1"),
         ("share.isolation.level", "none", "Invalid value none"),
-        ("streams.num.standby.replicas", "3", "must be less than or equal to group.streams.max.st"),
+        ("streams.num.standby.replicas", "3", "must be less than or equal to 2"),
     ],
 )
 def test_what_is_out_of_bounds_is_refused(name: str, text: str, reason: str) -> None:

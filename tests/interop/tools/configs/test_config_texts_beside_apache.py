@@ -94,14 +94,15 @@ def agree(sides: Sides, kind: int, names: Iterable[str], keys: Mapping[str, Any]
 
 
 def alter(sides: Sides, kind: int, name: str, texts: Mapping[str, str | None]) -> None:
+    """Have both take a change, or refuse it alike."""
     configs = [
         Change.Config(name=key, config_operation=DELETE if text is None else SET, value=text)
         for key, text in texts.items()
     ]
     resource = Change(resource_type=kind, resource_name=name, configs=configs)
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
-    for answer in both(sides, request, 1):
-        assert answer.responses[0].error_code == ErrorCode.NONE, (texts, answer)
+    own, apache = (answer.responses[0] for answer in both(sides, request, 1))
+    assert own.error_code == apache.error_code, (texts, own, apache)
 
 
 def new_topic(name: str, texts: Mapping[str, str]) -> NewTopic:
