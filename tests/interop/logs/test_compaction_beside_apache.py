@@ -152,7 +152,7 @@ def send(producer: Producer, partition: int, number: int) -> None:
 
 def compact_with_ours(data_directory: Path, partition: int) -> None:
     directory = LogDirectory(str(data_directory), Disk(LocalFileSystem()))
-    hints = LoadHints(was_clean=True, high_watermark=10**9, recovery_point=10**9)
+    hints = LoadHints(was_clean=True, high_watermark=10**9)
     log, outcome = load_log(LogPlace(directory, TOPIC, partition), OURS, LogSettings(), hints)
     assert outcome.notes == []
     done = compact(log, int(time.time() * 1000))  # noqa: TID251
