@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from broker.coordinators.record_batches import from_batch, to_batch
 from protocol.errors import ApiError, ErrorCode
 from protocol.records.batch import parse_header
+from protocol.schema import UNENCODABLE
 from storage.append.append_source import FROM_COORDINATOR
 
 if TYPE_CHECKING:
@@ -208,6 +209,14 @@ class ShardRuntime(Generic[RecordT]):
         now_ms = self._clock.now_ms()
         try:
             batch = memoryview(to_batch(records, self._format, now_ms, producer))
+        except UNENCODABLE as error:
+            logger.warning(
+                "%s-%d: records not stored: a value is too large for its field: %s",
+                self.partition.topic,
+                self.partition.index,
+                error,
+            )
+            return ErrorCode.UNKNOWN_SERVER_ERROR
         except Exception:  # the border: it costs the request, not the group
             logger.exception(
                 "%s-%d: records cannot be encoded", self.partition.topic, self.partition.index

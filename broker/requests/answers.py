@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from broker.requests.encoded_response import encoded_in_slices
+from broker.requests.encoded_response import TooLargeError, encoded_in_slices
 from broker.requests.long_requests import Remains, TooManyElementsError
 from broker.runtime.deferred import AbandonedError, Deferred, HangUp, in_background
 from protocol.errors import ApiError, ErrorCode, shortened
@@ -182,6 +182,8 @@ def _answer_to(
     if isinstance(error, ApiError):
         reason = f"{name}: {error}"
         answer = error_response(route, version, error.code, error.message)
+        if answer is not None and isinstance(error, TooLargeError):
+            logger.warning("%s from %s failed: %s", name, context.client_host, error.message)
     else:
         logger.error("%s from %s failed", name, context.client_host, exc_info=error)
         reason = shortened(f"{name} failed: {error!r}")

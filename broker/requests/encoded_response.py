@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from broker.requests.long_requests import Remains
+from protocol.errors import ApiError, ErrorCode
+from protocol.schema import UNENCODABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,6 +15,18 @@ if TYPE_CHECKING:
     from protocol.schema import Part, Response
 
 R = TypeVar("R", bound="Response")
+
+
+class TooLargeError(ApiError):
+    """A value of a response is too large for its field.
+
+    A name that is not UTF-8 is longer as it was read than as it was sent.
+    """
+
+    def __init__(self, refusal: Exception) -> None:
+        """With what the encoder raised, which is in UNENCODABLE."""
+        reason = f"a value is too large for its field in the response: {refusal}"
+        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, reason)
 
 
 class EncodedResponse:
@@ -42,15 +56,18 @@ class EncodedResponse:
 async def encoded_in_slices(context: Context, response: R) -> R:
     """The same response, encoded in slices: others are served between its elements.
 
-    Its elements are freed in slices as well, once it is answered.
+    Its elements are freed in slices as well, once it is answered. Raises TooLargeError.
     """
     if context.remains is None:
         context.remains = Remains(context.broker.leftovers.add, context.held)
     context.remains.keep(response)
     parts: list[Part] = []
     steps = response.encode_in_steps(context.api_version, parts)
-    async for _ in context.broker.slices().each(steps):
-        pass
+    try:
+        async for _ in context.broker.slices().each(steps):
+            pass
+    except UNENCODABLE as error:
+        raise TooLargeError(error) from None
     if all(isinstance(part, bytes) for part in parts):
         parts = [b"".join(cast("list[bytes]", parts))]
     return cast("R", EncodedResponse(parts))

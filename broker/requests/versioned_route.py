@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from broker.requests.encoded_response import TooLargeError
 from protocol.headers import response_front_packer, response_header_bytes
+from protocol.schema import UNENCODABLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -44,8 +46,11 @@ class VersionedRoute:
         """Note an answer whose bytes are made elsewhere; `respond` notes its own."""
 
     def respond(self, correlation_id: int, response: Response) -> list[Part]:
-        """Size, response header and body, ready to be sent."""
-        parts = response.encode_parts(self.version)
+        """Size, response header and body, ready to be sent. Raises TooLargeError."""
+        try:
+            parts = response.encode_parts(self.version)
+        except UNENCODABLE as error:
+            raise TooLargeError(error) from None
         if len(parts) == 1:
             body = parts[0]
             assert isinstance(body, bytes)

@@ -33,7 +33,7 @@ SHOWS = {
     "removals": "not settled",
     "acknowledgements of shares": "it comes again",
     "delivery counts": "though the count was|its count fell",
-    "state of shares": "it comes again",
+    "state of shares": "it comes again|its count fell",
     "locks": "while .* has it",
     "releases": "never got|not settled",
     "fencing of share leaders": "comes again|count|has it",

@@ -151,9 +151,13 @@ def test_names_that_grow_past_the_longest_string_harm_nobody_else(
 ) -> None:
     topic = new_topic()
     requests: list[tuple[Request, int]] = [
+        (DescribeGroupsRequest(groups=[GROWING]), 0),
         (DescribeGroupsRequest(groups=[GROWING]), 4),
         (DescribeGroupsRequest(groups=[GROWING]), 5),
+        (MetadataRequest(topics=[MetadataRequest.Topic(name=GROWING)]), 4),
+        (MetadataRequest(topics=[MetadataRequest.Topic(name=GROWING)]), 9),
         (_committing(GROWING, topic), 7),
+        (_committing(group, GROWING), 7),
         (_joining(GROWING), 3),
         (InitProducerIdRequest(transactional_id=GROWING, transaction_timeout_ms=1000), 2),
     ]
@@ -166,3 +170,4 @@ def test_names_that_grow_past_the_longest_string_harm_nobody_else(
 
     committed = settled(broker.port, _committing(group, topic), 7, OffsetCommitResponse)
     assert committed.topics[0].partitions[0].error_code == ErrorCode.NONE
+    assert "Traceback" not in broker.output_path.read_text()
