@@ -261,3 +261,15 @@ class Coded(Message):
         if prefix != cls.KEY_TYPE if is_key else prefix not in cls.VERSIONS:
             raise DecodeError(f"{cls.__name__}: unknown {'type' if is_key else 'version'} {prefix}")
         return prefix, cls.decode(0 if is_key else prefix, buffer, PREFIX_BYTES)
+
+
+class MetadataRecord(Message):
+    """A record of `__cluster_metadata`; `protocol.metadata_log.frames` frames it."""
+
+    RECORD_TYPE: ClassVar[int]
+
+    def __init_subclass__(
+        cls, *, versions: str = "none", flexible: str = "none", record_type: int = -1
+    ) -> None:
+        super().__init_subclass__(versions=versions, flexible=flexible)
+        cls.RECORD_TYPE = record_type

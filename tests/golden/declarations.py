@@ -8,6 +8,7 @@ import pkgutil
 from typing import TYPE_CHECKING, Any
 
 import protocol.messages
+import protocol.metadata_log
 from protocol.fields import UNSET, Field, Kind
 from protocol.schema import Message, Struct
 from protocol.uuids import ZERO_UUID
@@ -19,14 +20,15 @@ if TYPE_CHECKING:
 
 @functools.cache
 def messages() -> dict[str, type[Message]]:
-    """Every message declared in `protocol.messages`, by name."""
+    """Every message declared in `protocol.messages` and `protocol.metadata_log`, by name."""
     found: dict[str, type[Message]] = {}
-    for module_info in pkgutil.iter_modules(protocol.messages.__path__):
-        module = importlib.import_module(f"protocol.messages.{module_info.name}")
-        for name, value in vars(module).items():
-            if is_message(value) and value.__module__ == module.__name__:
-                assert name not in found, f"{name} is declared twice"
-                found[name] = value
+    for package in (protocol.messages, protocol.metadata_log):
+        for module_info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(module_info.name)
+            for name, value in vars(module).items():
+                if is_message(value) and value.__module__ == module.__name__:
+                    assert name not in found, f"{name} is declared twice"
+                    found[name] = value
     return found
 
 

@@ -26,8 +26,11 @@ ARTIFACTS = (
     "kafka-group-coordinator",
     "kafka-transaction-coordinator",
     "kafka-share-coordinator",
+    "kafka-metadata",
 )
 """Those that a release has: 3.9.1 has no share coordinator."""
+
+DIRECTORIES = ("common/message/", "common/metadata/")
 
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -78,7 +81,7 @@ def snake_case(name: str) -> str:
 
 @functools.cache
 def definitions(kafka_version: str) -> dict[str, Definition]:
-    """Every definition of the client and coordinator jars of `kafka_version`, by name."""
+    """Every definition of the jars of `kafka_version`, by name."""
     found = {}
     for artifact in ARTIFACTS:
         path = jars.jar(kafka_version, artifact)
@@ -90,7 +93,7 @@ def definitions(kafka_version: str) -> dict[str, Definition]:
 def _definitions_of(path: Path) -> Iterator[Definition]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.namelist():
-            if member.startswith("common/message/") and member.endswith(".json"):
+            if member.startswith(DIRECTORIES) and member.endswith(".json"):
                 text = archive.read(member).decode("utf-8")
                 yield _definition(path.name, json.loads(_COMMENT.sub("", text)))
 
@@ -126,7 +129,7 @@ def _entries(
             name=snake_case(field["name"]),
             type=("[]" if array else "") + ("struct" if members is not None else element),
             is_nullable=version in _versions(field, "nullableVersions"),
-            tag=field["tag"] if is_tagged else None,
+            tag=int(field["tag"]) if is_tagged else None,
             default=_default(field, is_array=array, is_struct=members is not None),
         )
         if members is not None:

@@ -7,11 +7,13 @@ Where both releases have a (message, version), 4.4.0 counts, and what 3.9.1 lack
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from protocol.api_keys import ApiKey
+from protocol.metadata_log.frames import RECORD_TYPES
 from protocol.schema import Coded, Request, Response
 from tests.golden import declarations
 from tests.golden.cases import (
@@ -30,6 +32,14 @@ KEYS = {*range(52), 55, 56, 57, 60, 61, *range(64, 70), 71, 72, *range(74, 82), 
 
 CONSUMER_PROTOCOL = {"ConsumerProtocolSubscription", "ConsumerProtocolAssignment"}
 
+RAFT_CONTROL_RECORDS = {
+    "KRaftVersionRecord",
+    "LeaderChangeMessage",
+    "SnapshotFooterRecord",
+    "SnapshotHeaderRecord",
+    "VotersRecord",
+}
+
 SUPERSEDED = {
     "ListClientMetricsResourcesRequest": "ListConfigResourcesRequest",
     "ListClientMetricsResourcesResponse": "ListConfigResourcesResponse",
@@ -42,7 +52,10 @@ def is_expected(definition: Definition) -> bool:
         return False
     if definition.kind in {"request", "response"}:
         return definition.api_key in KEYS
-    return definition.name in CONSUMER_PROTOCOL or "coordinator" in definition.source
+    data = CONSUMER_PROTOCOL | RAFT_CONTROL_RECORDS
+    return (
+        definition.name in data or re.search("coordinator|metadata", definition.source) is not None
+    )
 
 
 def expected(kafka_version: str) -> dict[str, Definition]:
@@ -132,3 +145,12 @@ def test_key_types_are_kafkas() -> None:
             is_named = definition.kind == "coordinator-key"
             key_type = definition.api_key if is_named else definition.valid.last
             assert key_type == message.KEY_TYPE, name
+
+
+def test_record_types_are_kafkas() -> None:
+    wanted = {
+        definition.api_key: name
+        for name, definition in (expected(KAFKA_3) | expected(KAFKA_4)).items()
+        if definition.kind == "metadata"
+    }
+    assert {number: record.__name__ for number, record in RECORD_TYPES.items()} == wanted

@@ -1,0 +1,1 @@
+"""The metadata log of Apache Kafka 4."""
