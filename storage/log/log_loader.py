@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from storage.directory import partition_metadata
 from storage.errors import DamagedFileError
 from storage.log import epoch_recovery
+from storage.log.closed_segments import end_if_whole
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log import Log
 from storage.log.log_contents import LogContents
 from storage.log.log_files import LogFiles
 from storage.log.log_offsets import NEVER_CLEANED, LogOffsets
-from storage.log.log_rules import has_delays
+from storage.log.log_rules import COMPACT, has_delays
 from storage.log.log_settings import LogPlace, LogSettings
 from storage.log.segments import Segments
 from storage.producer.aborted_recovery import rebuild_aborted
@@ -23,6 +26,7 @@ from storage.producer.producer_state import ProducerState
 from storage.producer.snapshot_files import Snapshots
 from storage.segment import file_names
 from storage.segment.aborted_index import ENTRY
+from storage.segment.batch_scan import CheckedScan
 from storage.segment.recovery import recover_segment
 from storage.segment.segment import Segment
 from storage.segment.segment_files import PartitionFiles, SegmentFiles, survey
@@ -100,6 +104,9 @@ class _Loader:
         self.epochs = LeaderEpochs(self.disk, self.path)
         self.loaded_epochs = self._load_epochs()
         self._is_to_check_delays = False
+        self._may_be_compacted = (
+            COMPACT in config.cleanup_policy or hints.cleaned_offset != NEVER_CLEANED
+        )
         self.doubtful: set[int] = set()
         """Base offsets of segments whose transaction index may be wrong."""
 
@@ -161,11 +168,12 @@ class _Loader:
             # One that ends at the recovery point may have been cut to that, and not flushed since.
             is_flushed = next_base is not None and next_base < self.hints.recovery_point
             if self.hints.was_clean or is_flushed:
-                self._adopt(segment, found)
+                self._adopt(segment, found, next_base)
             elif not found.size and not SPARSE_FILES & found.index_sizes.keys():
                 offsets = found.index_sizes.get(file_names.OFFSET_INDEX)
                 times = found.index_sizes.get(file_names.TIME_INDEX)
                 segment.adopt_empty(offsets, times)
+                self._check_gap(segment, segment.base_offset, next_base)
             elif self._recover(segment, found, next_base):
                 self._remove(segments[index + 1 :], "follows the cut")
                 del segments[index + 1 :]
@@ -174,10 +182,23 @@ class _Loader:
         if self.hints.was_clean:
             return self._end_after_clean_stop(segments[-1])
         offset = segments[-1].next_offset()
-        if offset < self.hints.recovery_point and not self.outcome.bytes_cut:
-            flushed = self.hints.recovery_point
-            self._note(f"{segments[-1].path} ends at {offset}, before its recovery point {flushed}")
+        if not self.outcome.bytes_cut:
+            self._check_end_after_crash(segments[-1], offset)
         return offset
+
+    def _check_end_after_crash(self, segment: Segment, offset: int) -> None:
+        """Tell of records that were flushed, or committed, and are gone without a trace."""
+        expected = {
+            "recovery point": self.hints.recovery_point,
+            "high watermark": self.hints.high_watermark,
+        }
+        name, beyond = max(expected.items(), key=itemgetter(1))
+        if self.hints.log_start_offset <= offset < beyond:  # else it is emptied, which is told
+            self._note(
+                f"{segment.path} ends at offset {offset}, before its {name} {beyond}: "
+                f"{_missing(offset, beyond)}",
+                logging.ERROR,
+            )
 
     def _end_after_clean_stop(self, segment: Segment) -> int:
         """The log end offset; what the file has got since its broker stopped is cut off.
@@ -204,7 +225,8 @@ class _Loader:
             )
         return offset
 
-    def _adopt(self, segment: Segment, found: SegmentFiles) -> None:
+    def _adopt(self, segment: Segment, found: SegmentFiles, next_base: int | None) -> None:
+        """Take over a segment that was flushed; it is closed if there is a next one."""
         offsets = found.index_sizes.get(file_names.OFFSET_INDEX)
         times = found.index_sizes.get(file_names.TIME_INDEX)
         needed = {file_names.OFFSET_INDEX, file_names.TIME_INDEX} if found.size else set()
@@ -214,12 +236,41 @@ class _Loader:
             self.doubtful.add(segment.base_offset)
         if not segment.adopt(found.size, offsets, times) or not is_complete:
             self._note(f"the indexes of {segment.path} are missing or damaged: rebuilt")
-            segment.rebuild_indexes()
+            with nullcontext() if next_base is None else suppress(DamagedFileError):
+                segment.rebuild_indexes()
+        if next_base is not None:
+            self._settle_closed(segment, found, next_base)
         if file_names.DELAY_INDEX in found.index_sizes:
             segment.adopt_delays(found.index_sizes[file_names.DELAY_INDEX])
         is_void = segment.delays is not None and segment.delays.is_void
         if is_void or (found.size and self._is_to_check_delays):
             self._check_delays(segment)
+
+    def _settle_closed(self, segment: Segment, found: SegmentFiles, next_base: int) -> None:
+        """Have a closed segment end where its last whole batch does, and tell what is missing."""
+        end_offset = end_if_whole(self.disk.filesystem, segment, found)
+        if end_offset is None:
+            end_offset, lost = segment.drop_partial_batch()
+            if lost:
+                scan = CheckedScan(segment.file, segment.base_offset, segment.size, found.size)
+                next(iter(scan), None)  # which refuses a format of long ago
+                self._note(
+                    f"{segment.path} ends at offset {end_offset}, as its last {lost} bytes are no "
+                    f"batch ({scan.problem}): {_missing(end_offset, next_base)}",
+                    logging.ERROR,
+                )
+                return
+        self._check_gap(segment, end_offset, next_base)
+
+    def _check_gap(self, segment: Segment, end_offset: int, next_base: int | None) -> None:
+        """Tell of offsets between two segments, unless compaction may have emptied these."""
+        first = max(end_offset, self.hints.log_start_offset)
+        if next_base is not None and first < next_base and not self._may_be_compacted:
+            self._note(
+                f"{segment.path} ends at offset {end_offset}, and the next segment begins at "
+                f"{next_base}: {_missing(first, next_base)}",
+                logging.ERROR,
+            )
 
     def _check_delays(self, segment: Segment) -> None:
         try:
@@ -249,6 +300,8 @@ class _Loader:
                 f"of the next segment: cut off at {next_base} before, and cut off again"
             )
             segment.prepare_truncation(next_base)()
+        else:
+            self._check_gap(segment, recovered.next_offset, next_base)
         return recovered.bytes_cut > 0
 
     def _load_epochs(self) -> int:
@@ -321,7 +374,11 @@ class _Loader:
             for path in segment.mark_deleted():
                 self.disk.filesystem.remove(path)
 
-    def _note(self, line: str) -> None:
+    def _note(self, line: str, level: int = logging.WARNING) -> None:
         name = file_names.partition_directory(self.place.topic, self.place.partition)
         self.outcome.notes.append(f"{name}: {line}")
-        LOGGER.warning("%s: %s", name, line)
+        LOGGER.log(level, "%s: %s", name, line)
+
+
+def _missing(first: int, following: int) -> str:
+    return f"offsets {first} to {following - 1} are missing"
