@@ -215,11 +215,13 @@ def load_logs(
     took_ms = clock.monotonic_ms() - started_ms
     if report.unclean_directories and report.logs:
         logger.info(
-            "recovered %d logs in %s after an unclean stop: %d bytes checked, %d cut, in %d ms",
+            "recovered %d logs in %s after an unclean stop: %d bytes checked, %d cut, "
+            "%d removed in whole segments, in %d ms",
             report.logs,
             ", ".join(report.unclean_directories),
             report.bytes_read,
             report.bytes_cut,
+            report.bytes_removed,
             took_ms,
         )
     else:

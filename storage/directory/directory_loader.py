@@ -45,6 +45,9 @@ class LoadReport:
     bytes_read: int = 0
     """By recovery."""
     bytes_cut: int = 0
+    """From the ends of files."""
+    bytes_removed: int = 0
+    """With whole segments, which lay behind what was cut."""
     notes: list[str] = field(default_factory=list)
     """One line for each thing that was not as it should be; they were logged too."""
 
@@ -159,6 +162,7 @@ def _look_and_load(
         raise DirectoryRefusedError(f"{error.message}; {_way_out(place, hints)}") from error
     report.bytes_read += outcome.bytes_read
     report.bytes_cut += outcome.bytes_cut
+    report.bytes_removed += outcome.bytes_removed
     report.notes += outcome.notes
     return log
 

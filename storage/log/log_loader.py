@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,9 @@ class LoadOutcome:
 
     bytes_read: int = 0
     bytes_cut: int = 0
+    """From the ends of files."""
+    bytes_removed: int = 0
+    """With whole segments."""
     notes: list[str] = field(default_factory=list)
     """One line for each thing that was not as it should be."""
 
@@ -121,7 +125,7 @@ class _Loader:
         start_offset = max(self.hints.log_start_offset, segments[0].base_offset)
         if start_offset > end_offset:
             self._note(f"ends at {end_offset}, before its log start offset {start_offset}: emptied")
-            self._remove(segments, f"lies before the log start offset {start_offset}")
+            self._remove(segments, found, f"lies before the log start offset {start_offset}")
             segments = [self._new_segment(start_offset)]
             end_offset = start_offset
         contents = LogContents(
@@ -175,7 +179,7 @@ class _Loader:
                 segment.adopt_empty(offsets, times)
                 self._check_gap(segment, segment.base_offset, next_base)
             elif self._recover(segment, found, next_base):
-                self._remove(segments[index + 1 :], "follows the cut")
+                self._remove(segments[index + 1 :], files, "follows the cut")
                 del segments[index + 1 :]
                 break
         # Unless it was just read: its end follows from what comes after the last index entry.
@@ -368,9 +372,14 @@ class _Loader:
         segment.created_ms = found.segments[base_offset].modified_ms
         return segment
 
-    def _remove(self, segments: list[Segment], why: str) -> None:
-        for segment in segments:
-            self._note(f"{segment.path} with {segment.size} bytes {why}: removed")
+    def _remove(self, segments: list[Segment], files: PartitionFiles, why: str) -> None:
+        for segment, following in zip_longest(segments, segments[1:]):
+            size, base_offset = files.segments[segment.base_offset].size, segment.base_offset
+            end = "on" if following is None else f"to {following.base_offset - 1}"
+            self._note(
+                f"{segment.path} with {size} bytes {why}: removed, from offset {base_offset} {end}"
+            )
+            self.outcome.bytes_removed += size
             for path in segment.mark_deleted():
                 self.disk.filesystem.remove(path)
 
