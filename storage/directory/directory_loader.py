@@ -266,7 +266,11 @@ def _sort_names(
     topics: dict[str, str] = {}
     for entry in sorted(directory.disk.filesystem.scan(directory.path)):
         if not entry.is_directory:
-            if file_names.is_half_written(entry.name):
+            if entry.is_dangling:
+                report.note(
+                    f"{directory.path}/{entry.name} is a link that leads nowhere: passed by"
+                )
+            elif file_names.is_half_written(entry.name):
                 directory.disk.filesystem.remove(f"{directory.path}/{entry.name}")
             continue
         key = file_names.parse_partition_directory(entry.name)

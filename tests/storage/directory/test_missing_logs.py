@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from storage.errors import DirectoryRefusedError
 from tests.storage.produced import (
     NOW_MS,
     SMALL,
@@ -105,3 +106,26 @@ def test_a_partition_without_records_is_not_missed(
     started(data)
 
     assert errors(caplog) == []
+
+
+@pytest.mark.parametrize("target", ["nowhere", "x-0"], ids=["dangling", "loop"])
+def test_a_link_that_leads_nowhere_is_named_and_costs_nothing_else(
+    data: Path, caplog: pytest.LogCaptureFixture, target: str
+) -> None:
+    (data / "x-0").symlink_to(target)
+
+    directories = started(data)
+
+    assert {log.name for log in directories} == {"flights-0", "hotels-0"}
+    assert not directories.is_any_offline
+    assert f"{data}/x-0 is a link that leads nowhere: passed by" in caplog.messages
+
+
+def test_a_segment_that_is_a_link_that_leads_nowhere_is_not_passed_by(data: Path) -> None:
+    path = data / "flights-0" / f"{0:020d}.log"
+    path.unlink()
+    path.symlink_to("nowhere")
+
+    directories = open_directories(data)
+    with pytest.raises(DirectoryRefusedError, match=f"{path}: a link that leads nowhere"):
+        directories.load(lambda _: SMALL)
