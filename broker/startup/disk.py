@@ -171,13 +171,23 @@ def _store_directory(logs: LogDirectories) -> str:
         if any(Path(path, name).exists() for name in (JOURNAL_NAME, SNAPSHOT_NAME)):
             return path
     offline = [one.path for one in logs.directories if one.failure is not None]
-    if offline and logs.identity.cluster_id is not None:
+    if offline and (logs.identity.cluster_id is not None or any(map(_may_hold_store, offline))):
         raise StartError(
             "the metadata of topics is in none of the log directories that can be used, so it "
             f"must be in {' or '.join(offline)}, which cannot be; mend that, or take it out of "
             "log.dirs to go on with the topics of the others"
         )
     return online[0]
+
+
+def _may_hold_store(path: str) -> bool:
+    """Whether a log directory that cannot be used has the metadata, as far as one can see."""
+    try:
+        return not {JOURNAL_NAME, SNAPSHOT_NAME}.isdisjoint(os.listdir(path))  # noqa: PTH208
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 async def _obtain_broker_id(config: BrokerConfig, stored: int | None, store: MetadataStore) -> int:
