@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from storage.directory import partition_metadata
 from storage.errors import DamagedFileError
 from storage.log import epoch_recovery
-from storage.log.closed_segments import end_if_whole
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log import Log
 from storage.log.log_contents import LogContents
@@ -28,6 +27,7 @@ from storage.producer.snapshot_files import Snapshots
 from storage.segment import file_names
 from storage.segment.aborted_index import ENTRY
 from storage.segment.batch_scan import CheckedScan
+from storage.segment.closed_segments import end_if_whole
 from storage.segment.recovery import recover_segment
 from storage.segment.segment import Segment
 from storage.segment.segment_files import PartitionFiles, SegmentFiles, survey

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -92,3 +93,69 @@ def test_a_first_start_goes_on_without_a_directory_that_cannot_be_used(
 
     assert line == ""
     assert (tmp_path / "good" / JOURNAL_NAME).exists()
+
+
+def test_a_missing_journal_is_named_with_what_is_lost(starts: Starts, data: Path) -> None:
+    (data / JOURNAL_NAME).unlink()
+
+    line, (told,) = starts.start(data)
+
+    assert line == ""
+    assert told.startswith(f"{data}/{JOURNAL_NAME} is missing in log directories of cluster ")
+    assert "topics are imported without their configurations" in told
+    assert "no quotas, SCRAM users, ACLs" in told
+    assert starts.start(data) == ("", [])
+
+
+def test_a_missing_journal_of_a_broker_without_logs_is_none(starts: Starts, data: Path) -> None:
+    """Such is a directory that `kafka-storage` has formatted."""
+    shutil.rmtree(data / "flights-0")
+    (data / "recovery-point-offset-checkpoint").unlink()
+    (data / JOURNAL_NAME).unlink()
+
+    assert starts.start(data) == ("", [])
+
+
+def test_a_start_that_would_open_to_everybody_what_acls_had_covered_is_refused(
+    starts: Starts, data: Path
+) -> None:
+    (data / JOURNAL_NAME).unlink()
+    everybody = AUTHORIZER + "allow.everyone.if.no.acl.found="
+
+    for _ in range(2):
+        line, _ = starts.start(data, properties=f"{everybody}true\n")
+        assert line.startswith(f"{data}/{JOURNAL_NAME} is missing")
+        assert "set allow.everyone.if.no.acl.found=false until they are created again" in line
+    assert not (data / JOURNAL_NAME).exists()
+    line, told = starts.start(data, properties=f"{everybody}false\n")
+    assert line == ""
+    assert any("there are no quotas, SCRAM users, ACLs" in one for one in told)
+
+
+def test_the_end_of_a_start_with_damaged_metadata_says_what_to_do(
+    starts: Starts, data: Path
+) -> None:
+    (data / JOURNAL_NAME).write_bytes(b"junk" * 100)
+
+    line, _ = starts.start(data)
+
+    assert line.startswith(f"{data}: {JOURNAL_NAME} is damaged: ")
+    assert f"restore {JOURNAL_NAME} and " in line
+    (data / JOURNAL_NAME).unlink()
+    assert starts.start(data)[0] == ""
+
+
+def test_the_end_of_a_start_with_damaged_meta_properties_says_what_to_do(
+    starts: Starts, data: Path
+) -> None:
+    path = data / "meta.properties"
+    content = path.read_bytes()
+    path.write_bytes(b"junk")
+
+    line, _ = starts.start(data)
+
+    assert line.startswith(f"{path} is damaged: ")
+    assert "restore it, or remove it" in line
+    path.unlink()
+    assert starts.start(data) == ("", [])
+    assert path.read_bytes().splitlines()[2:] == content.splitlines()[2:]
