@@ -248,7 +248,8 @@ def _build(
     values: dict[str, Value], effective: dict[str, _Statement], providers: ConfigProviders
 ) -> BrokerConfig:
     stated = {name: statement.text for name, statement in effective.items()}
-    config = BrokerConfig(stated=stated, providers=providers, **values)
+    places = {name: statement.place for name, statement in effective.items()}
+    config = BrokerConfig(stated=stated, places=places, providers=providers, **values)
     if not config.log_dirs:
         config = dataclasses.replace(config, log_dirs=split_list(config.log_dir))
     if "node.id" in stated and "broker.id" not in stated:
