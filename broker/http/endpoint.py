@@ -54,9 +54,8 @@ class HttpEndpoint:
         try:
             self._server = make_server(host, port, self._answer, server_class, _Handler)
         except OSError as error:
-            key = (
-                f"{name.replace(' ', '.')}.{'port' if error.errno == errno.EADDRINUSE else 'host'}"
-            )
+            part = "port" if error.errno == errno.EADDRINUSE else "host"
+            key = f"{name.replace(' ', '.')}.{part}"
             raise ListenError(why_not_bound(error, host, where), key) from None
         self._application: WSGIApplication | None = None
         self._is_closed = False
