@@ -78,13 +78,15 @@ def test_replicas_are_in_sync_over_oauthbearer(mixed: list[BrokerProcess]) -> No
 
     def are_in_sync() -> bool:
         found = admin.list_topics("over-oauthbearer", timeout=10).topics["over-oauthbearer"]
-        return len(found.partitions) == 4 and all(
-            set(partition.isrs) == {0, 1} for partition in found.partitions.values()
-        )
+        partitions = found.partitions.values()
+        return len(partitions) == 4 and all(set(one.isrs) == {0, 1} for one in partitions)
+
+    def lead_some_each() -> bool:  # the broker that is asked may not have heard of the topic yet
+        found = admin.list_topics("over-oauthbearer", timeout=10).topics["over-oauthbearer"]
+        return {partition.leader for partition in found.partitions.values()} == {0, 1}
 
     assert wait_until(are_in_sync, WAIT_SECONDS)
-    leaders = admin.list_topics("over-oauthbearer").topics["over-oauthbearer"].partitions
-    assert {partition.leader for partition in leaders.values()} == {0, 1}
+    assert wait_until(lead_some_each, WAIT_SECONDS)
 
 
 @pytest.mark.parametrize("maker", [0, 1])
