@@ -21,6 +21,7 @@ JOBS = {
     "retry": "retry rejected records at growing intervals, then keep them as dead letters",
     "audit": "compare a topic with its archive, record by record; list gaps and duplicates",
     "backfill": "run another job over a range of offsets or times, as a batch",
+    "registry": "serve a schema registry, with Confluent's REST interface, on a topic",
     "report": "plot throughput, lag, windows and rejects on one HTML page",
     "produce_flights": "produce the flights of 2013, with damaged lines among them",
     "produce_planes": "produce the planes of these flights, as a table keyed by tail number",
