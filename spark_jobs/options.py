@@ -28,6 +28,8 @@ from pydantic import (
     ValidationError,
 )
 
+from spark_jobs.avro.avro_values import Registry
+from spark_jobs.definitions.avro_format import SchemaSource
 from spark_jobs.definitions.definition import Definition, load_definition
 from spark_jobs.errors import BadOptionError
 from spark_jobs.option_sources import Given, from_environment, from_file, spelling
@@ -176,9 +178,19 @@ class DefinitionOptions(StreamOptions):
     rejects_topic: TopicName | None = None
     """topic for records that break a rule; TOPIC.rejected if not given"""
 
+    schema_registry: str | None = None
+    """address of the schema registry, for records in Avro, e.g. http://localhost:8081"""
+
+    schema_registry_client: dict[str, str] = {}
+    """a setting of Confluent's client of the registry, e.g. ssl.ca.location=ca.pem"""
+
     def load_definition(self) -> Definition:
         """Read the definition; raise `BadOptionError` when it is not there or wrong."""
-        return load_definition(self.definition, self.set)
+        source = None
+        if self.schema_registry is not None:
+            settings = tuple(self.schema_registry_client.items())
+            source = SchemaSource(Registry(self.schema_registry, settings), self.topic)
+        return load_definition(self.definition, self.set, source)
 
     def rejects(self) -> str:
         """Return the topic of rejected records."""

@@ -38,10 +38,14 @@ from pydantic import (
     model_validator,
 )
 
+from spark_jobs.definitions.avro_format import AVRO, with_schema
 from spark_jobs.errors import BadOptionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from spark_jobs.avro.avro_values import AvroValues
+    from spark_jobs.definitions.avro_format import SchemaSource
 
 BUILT_IN = Path(__file__).resolve().parent
 SECTIONS = (
@@ -59,7 +63,7 @@ SECTIONS = (
 
 OWN_COLUMNS = (
     *("key", "value", "topic", "partition", "offset", "timestamp", "timestamptype", "headers"),
-    *("text", "document", "is_typed", "record_fields", "event_time", "rejection"),
+    *("text", "document", "undecodable", "is_typed", "record_fields", "event_time", "rejection"),
     *("route", "output", "output_key", "lookup_key"),
 )
 """Columns of the jobs, which a record cannot have; Spark does not tell capitals from small."""
@@ -154,6 +158,12 @@ class Table(Section):
 class Record(Section):
     """What one record is."""
 
+    format: Literal["json", "avro"] = "json"
+    """what a value is: JSON, or Avro with its schema in a registry (`avro_format`)"""
+
+    subject: str | None = None
+    """the subject of the schema in the registry; TOPIC-value when not given"""
+
     event_time: str
     fields: dict[ColumnName, Field]
     columns: dict[ColumnName, str] = {}
@@ -184,6 +194,9 @@ class Definition:
     def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
         self.path = path
         self._content = content
+        self.values: AvroValues | None = None
+        """How values are read that are not JSON."""
+
         self.record = self.section("record", Record)
 
     def has(self, name: str) -> bool:
@@ -204,8 +217,15 @@ class Definition:
             raise BadOptionError(f"--definition: {self.path}: {place}: {message}{got}") from error
 
 
-def load_definition(name: str, parameters: Mapping[str, str] | None = None) -> Definition:
-    """Read a file, or the built-in definition of that name, with parameters put in."""
+def load_definition(
+    name: str,
+    parameters: Mapping[str, str] | None = None,
+    schemas: SchemaSource | None = None,
+) -> Definition:
+    """Read a file, or the built-in definition of that name, with parameters put in.
+
+    `schemas` is where the schema is of records that have one in a registry.
+    """
     path = BUILT_IN / f"{name}.toml" if _NAME.fullmatch(name) else Path(name)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -223,7 +243,14 @@ def load_definition(name: str, parameters: Mapping[str, str] | None = None) -> D
         raise BadOptionError(
             f"--definition: {path}: [{unknown[0]}] is unknown; known are {', '.join(SECTIONS)}"
         )
-    return Definition(path, _filled_in(path, content, parameters or {}))
+    filled = _filled_in(path, content, parameters or {})
+    record = filled.get("record")
+    values = None
+    if isinstance(record, dict) and record.get("format") == AVRO:
+        values = with_schema(path, record, schemas)
+    definition = Definition(path, filled)
+    definition.values = values
+    return definition
 
 
 def _filled_in(

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from spark_jobs.avro.decoded_rows import UNDECODABLE, with_text
 from spark_jobs.definitions.definition import JSON_TYPES, Definition, Record, Table
 from spark_jobs.definitions.rejection_rules import is_typed_sql, rejection_sql
 from spark_jobs.errors import BadOptionError, JobError
@@ -42,7 +43,7 @@ def parsed(spark: SparkSession, records: DataFrame, definition: Definition) -> D
     """
     record = definition.record
     rows = (
-        records.withColumn("text", F.col("value").cast("string"))
+        _with_text(records, definition)
         .withColumn("document", F.expr("try_parse_json(concat('[', text, ']'))"))
         .withColumn("is_typed", F.expr(is_typed_sql(record)))
         .withColumn("record_fields", F.expr(_fields_sql(record)))
@@ -57,7 +58,16 @@ def parsed(spark: SparkSession, records: DataFrame, definition: Definition) -> D
     require_sql(rows, definition, "record.event_time", record.event_time)
     rows = rows.withColumn("event_time", F.expr(record.event_time).cast("timestamp"))
     _require_rules(rows, definition)
-    return _behind_a_list(rows.withColumn("rejection", F.expr(rejection_sql(record))))
+    rejection = rejection_sql(record)
+    if definition.values is not None:
+        rejection = f"coalesce({UNDECODABLE}, {rejection})"
+    return _behind_a_list(rows.withColumn("rejection", F.expr(rejection)))
+
+
+def _with_text(records: DataFrame, definition: Definition) -> DataFrame:
+    if definition.values is None:
+        return records.withColumn("text", F.col("value").cast("string"))
+    return with_text(records, definition.values)
 
 
 def _fields_sql(record: Record) -> str:

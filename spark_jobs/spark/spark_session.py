@@ -17,6 +17,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from spark_jobs.avro.decoded_rows import use_this_python
 from spark_jobs.errors import JobError, take_signals
 from spark_jobs.kafka.reachable import check_master, check_reachable
 from spark_jobs.paths import require_file
@@ -85,6 +86,7 @@ def start_spark(options: SparkOptions, app_name: str) -> SparkSession:
     if not is_submitted():
         check_master(options.master)
         check_java()
+        use_this_python()
     conf = SparkConf().setAppName(app_name).setAll(list(_settings(options).items()))
     try:
         with _output_to(None if is_submitted() else options.spark_log), _no_orphans():
