@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.avro.decoding import Decoder
+from spark_jobs.avro.decoder import Decoder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,7 +6,7 @@
     event_time = "ordered"
 
 Fields may be given all the same, for ranges and reasons; each is then a key of the record as
-`avro.decoding` writes it, and keys beyond them are `unknown_keys`.
+`avro.decoder` writes it, and keys beyond them are `unknown_keys`.
 """
 
 from __future__ import annotations
