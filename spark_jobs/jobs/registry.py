@@ -13,7 +13,9 @@ proxy that does, or behind `--certificate` and a firewall.
 
 from __future__ import annotations
 
+import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,7 +65,7 @@ class RegistryOptions(KafkaOptions):
     host: str = "localhost"
     """address to listen on"""
 
-    port: Annotated[int, Field(ge=0, le=65_535)] = 8081
+    port: Annotated[int, Field(ge=1, le=65_535)] = 8081
     """port to listen on"""
 
     topic: TopicName = "_schemas"
@@ -111,11 +113,10 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _serve(topic: SchemaTopic, options: RegistryOptions) -> None:
+    sockets = _listening(options)
     server = uvicorn.Server(
         uvicorn.Config(
             application(topic),
-            host=options.host,
-            port=options.port,
             log_level="warning",
             access_log=False,
             limit_concurrency=MOST_CONNECTIONS,
@@ -125,10 +126,26 @@ def _serve(topic: SchemaTopic, options: RegistryOptions) -> None:
         )
     )
     scheme = "https" if options.certificate else "http"
-    print(
-        f"{NAME}: serving {options.topic} at {scheme}://{options.host}:{options.port}", flush=True
-    )
-    server.run()
+    topic.on_failure = lambda: setattr(server, "should_exit", True)
+    address = f"{scheme}://{options.host}:{options.port}"
+    print(f"{NAME}: serving {options.topic} at {address}", flush=True)
+    with suppress(KeyboardInterrupt):  # the signal comes again when requests have ended
+        server.run(sockets)
+    if topic.failure is not None:
+        raise JobError(f"{options.topic} cannot be read any more: {topic.failure.str()}")
+
+
+def _listening(options: RegistryOptions) -> list[socket.socket]:
+    """Listen on all addresses of the host."""
+    try:
+        found = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)
+        return [
+            socket.create_server(address, family=family)
+            for family, _, _, _, address in dict.fromkeys(found)
+        ]
+    except OSError as error:
+        words = f"{options.host}:{options.port}: {(error.strerror or str(error)).lower()}"
+        raise JobError(f"--host, --port: {words}") from error
 
 
 def require_topic(options: RegistryOptions) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+BAD_REQUEST = 400
 SUBJECT_NOT_FOUND = 40401
 VERSION_NOT_FOUND = 40402
 SCHEMA_NOT_FOUND = 40403

@@ -107,8 +107,11 @@ def versions(topic: SchemaTopic, asked: Asked) -> list[int]:
 
 
 def _page(found: list[Any], asked: Asked) -> list[Any]:
-    first = int(asked.query.get("offset") or 0)
-    limit = int(asked.query.get("limit") or -1)
+    try:
+        first = max(0, int(asked.query.get("offset") or 0))
+        limit = int(asked.query.get("limit") or -1)
+    except ValueError as error:
+        raise RegistryError(errors.BAD_REQUEST, f"offset and limit: {error}") from error
     return found[first:] if limit < 0 else found[first : first + limit]
 
 

@@ -16,7 +16,7 @@ from starlette.requests import Request  # noqa: TC002 - Starlette reads the anno
 from starlette.responses import Response
 from starlette.routing import Route
 
-from spark_jobs.registry.registry_errors import RegistryError
+from spark_jobs.registry.registry_errors import BAD_REQUEST, RegistryError
 from spark_jobs.registry.resources import RESOURCES, Asked
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ def _document(request: Request, body: bytes) -> Mapping[str, Any]:
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise RegistryError(400, f"The body is not JSON: {error}") from error
+        raise RegistryError(BAD_REQUEST, f"The body is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise RegistryError(400, "The body is not a JSON object")
+        raise RegistryError(BAD_REQUEST, "The body is not a JSON object")
     return document
 
 

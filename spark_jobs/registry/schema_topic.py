@@ -86,6 +86,9 @@ class SchemaTopic:
         self._consumer.assign([TopicPartition(settings.topic, 0, OFFSET_BEGINNING)])
         self._reader = threading.Thread(target=self._follow, name="schema-topic", daemon=True)
         self.failure: KafkaError | None = None
+        """What ended the reading thread: then nothing can be answered any more."""
+
+        self.on_failure: Callable[[], None] = lambda: None
 
     def open(self, timeout_seconds: float) -> None:
         """Replay the topic from its beginning to where it ends now."""
@@ -192,6 +195,7 @@ class SchemaTopic:
                     self._replayed = offset
                 elif not error.retriable() and error.code() not in AWAY:
                     self.failure = error
+                    self.on_failure()
                     return
                 self._changed.notify_all()
 

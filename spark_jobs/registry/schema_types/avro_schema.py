@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 PRIMITIVES = frozenset(
     {"null", "boolean", "int", "long", "float", "double", "bytes", "string"},
 )
+NAMED = ("record", "error", "enum", "fixed")
 ORDER = (
     *("type", "name", "namespace", "doc", "fields", "symbols", "items", "values", "size"),
     *("logicalType", "precision", "scale", "default", "order", "aliases"),
 )
 """Keys as Apache Avro writes them; the others follow as they came."""
+
+ORDER_OF_FIELDS = ("name", *(key for key in ORDER if key != "name"))
 
 
 def parse(text: str, references: Mapping[str, str]) -> ParsedSchema:
@@ -71,8 +74,11 @@ def _ordered(document: Any, *, normalise: bool) -> Any:  # noqa: ANN401 - JSON
         return document
     if set(document) == {"type"} and document["type"] in PRIMITIVES:
         return document["type"]
+    # A field is what has a name and a type that is none of a named type.
+    is_field = "name" in document and document.get("type") not in NAMED
+    order = ORDER_OF_FIELDS if is_field else ORDER
     others = [key for key in document if key not in ORDER]
-    keys = [*(key for key in ORDER if key in document), *(sorted(others) if normalise else others)]
+    keys = [*(key for key in order if key in document), *(sorted(others) if normalise else others)]
     nested = ("type", "fields", "items", "values")
     return {
         key: _ordered(document[key], normalise=normalise) if key in nested else document[key]

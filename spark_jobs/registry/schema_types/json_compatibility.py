@@ -23,6 +23,7 @@ EQUAL = (
 )
 """Keywords that only narrow what is taken, compared as they stand."""
 
+CHOICES = ("oneOf", "anyOf")
 TYPES = frozenset({"string", "number", "boolean", "object", "array", "null"})
 
 
@@ -39,37 +40,58 @@ def differences(
 
 @dataclass(slots=True)
 class _Sides:
-    """The two documents, for `$ref`; and the pairs under comparison, since schemas may recur."""
+    """The two documents, for `$ref`, and what has been compared of them."""
 
     reader: Any
     reader_references: Mapping[str, Any]
     writer: Any
     writer_references: Mapping[str, Any]
-    pairs: set[tuple[str, str]] = field(default_factory=set)
+    compared: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """Differences by the references of both sides; none for those under comparison, since a schema
+    that recurs takes what another takes if it does so but for itself."""
 
 
 def _schema(sides: _Sides, path: str, reader: Any, writer: Any) -> Iterator[str]:  # noqa: ANN401
     pair = (_ref(reader), _ref(writer))
-    if pair != ("", ""):
-        if pair in sides.pairs:
-            return
-        sides.pairs.add(pair)
-    reader = _resolved(reader, sides.reader, sides.reader_references)
-    writer = _resolved(writer, sides.writer, sides.writer_references)
+    if pair == ("", ""):
+        yield from _resolved_schema(sides, path, reader, writer)
+        return
+    if pair not in sides.compared:
+        sides.compared[pair] = []
+        reader = _resolved(reader, sides.reader, sides.reader_references)
+        writer = _resolved(writer, sides.writer, sides.writer_references)
+        sides.compared[pair] = list(_resolved_schema(sides, path, reader, writer))
+    yield from sides.compared[pair]
+
+
+def _resolved_schema(
+    sides: _Sides,
+    path: str,
+    reader: Any,  # noqa: ANN401
+    writer: Any,  # noqa: ANN401
+) -> Iterator[str]:
     if reader in (True, {}) or writer is False or reader == writer:
         return
     if reader is False:
         yield f"TYPE_CHANGED: {path} takes nothing any more"
         return
     writer = {} if writer is True else writer
+    choices = [key for key in CHOICES if key in writer]
+    if choices and not any(key in reader for key in CHOICES):
+        rest = {key: value for key, value in writer.items() if key != choices[0]}
+        for branch in writer[choices[0]]:
+            chosen = _resolved(branch, sides.writer, sides.writer_references)
+            if chosen is not False:
+                whole = rest if chosen is True else {**rest, **chosen}
+                yield from _resolved_schema(sides, path, reader, whole)
+        return
     yield from _types(path, reader, writer)
     yield from _combined(sides, path, reader, writer)
     yield from _scalars(path, reader, writer)
     yield from _properties(sides, path, reader, writer)
     yield from _required(path, reader, writer)
     if "items" in reader:
-        items = writer.get("items", True)
-        yield from _schema(sides, f"{path}/items", reader["items"], items)
+        yield from _schema(sides, f"{path}/items", reader["items"], writer.get("items", True))
 
 
 def _ref(schema: Any) -> str:  # noqa: ANN401
@@ -94,12 +116,7 @@ def _resolved(schema: Any, root: Any, references: Mapping[str, Any]) -> Any:  # 
 
 def _types(path: str, reader: Mapping[str, Any], writer: Mapping[str, Any]) -> Iterator[str]:
     taken, written = _type_set(reader), _type_set(writer)
-    lost = {
-        kind
-        for kind in written - taken
-        if not (kind == "integer" and "number" in taken)
-        and not (kind == "number" and {"number"} <= taken)
-    }
+    lost = {kind for kind in written - taken if not (kind == "integer" and "number" in taken)}
     if lost:
         yield f"TYPE_NARROWED: {path} takes no {', '.join(sorted(lost))} any more"
 
@@ -150,21 +167,16 @@ def _combined(
     sides: _Sides, path: str, reader: Mapping[str, Any], writer: Mapping[str, Any]
 ) -> Iterator[str]:
     """Each way in which a value may be written must be one in which it may be read."""
-    for keyword in ("oneOf", "anyOf"):
+    for keyword in CHOICES:
         if keyword not in reader:
             continue
-        written = next((writer[k] for k in ("oneOf", "anyOf") if k in writer), [writer])
+        written = next((writer[key] for key in CHOICES if key in writer), [writer])
         for index, branch in enumerate(written):
             if all(any(_schema(sides, path, choice, branch)) for choice in reader[keyword]):
                 yield f"COMBINED_TYPE_SUBSCHEMAS_CHANGED: {path}/{keyword}/{index}"
     for index, part in enumerate(reader.get("allOf", ())):
         if all(any(_schema(sides, path, part, one)) for one in [writer, *writer.get("allOf", ())]):
             yield f"COMBINED_TYPE_SUBSCHEMAS_CHANGED: {path}/allOf/{index}"
-    if not {"oneOf", "anyOf"} & set(reader):
-        for keyword in ("oneOf", "anyOf"):
-            for branch in writer.get(keyword, ()):
-                rest = {key: value for key, value in writer.items() if key != keyword}
-                yield from _schema(sides, path, reader, {**rest, **branch})
 
 
 def _properties(

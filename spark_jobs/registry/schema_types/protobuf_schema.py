@@ -105,8 +105,8 @@ def _protoc(directory: Path, ready: FileDescriptorSet) -> subprocess.CompletedPr
 
 def _place(directory: Path, name: str) -> Path:
     """Return the file of a name that a schema imports, inside the directory."""
-    path = (directory / name).resolve()
-    if not path.is_relative_to(directory.resolve()) or "\0" in name:
+    path = directory if "\0" in name else (directory / name).resolve()
+    if not path.is_relative_to(directory.resolve()) or path == directory.resolve():
         raise InvalidSchemaError(f"'{name}' is no name of a file to import")
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
