@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote, urlsplit
 
 import fastavro
@@ -43,6 +43,12 @@ class SchemaClient:
             self._client = SchemaRegistryClient(given)
         except (ValueError, OSError) as error:
             raise JobError(f"--schema-registry: {error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
 
     def latest(self, subject: str) -> Any:  # noqa: ANN401 - fastavro's own
         """Return the latest schema of a subject, with all it refers to, as fastavro has it."""

@@ -59,4 +59,5 @@ def _latest(registry: Registry, subject: str) -> str:
     """Return the schema that a job goes by to its end: what is newer counts from the next on."""
     from spark_jobs.avro.schema_client import SchemaClient  # noqa: PLC0415 - loads much
 
-    return json.dumps(SchemaClient(registry).latest(subject))
+    with SchemaClient(registry) as schemas:
+        return json.dumps(schemas.latest(subject))

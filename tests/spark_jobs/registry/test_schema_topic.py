@@ -97,7 +97,7 @@ def test_what_was_answered_outlives_kills_of_registries_and_broker(tmp_path: Pat
         broker.kill()
         broker.start()
 
-    faults = (
+    faults: tuple[Callable[[], None], ...] = (
         partial(restart_registry, both[0]),
         restart_broker,
         partial(restart_registry, both[1]),

@@ -22,7 +22,7 @@ from google.protobuf.message_factory import GetMessageClass
 from tests.spark_jobs.registry.schema_texts import ORDER, ORDER_WITH_TOTAL, avro
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.spark_jobs.registry.registry_process import RegistryProcess
@@ -37,9 +37,12 @@ PRICE = """{"$schema": "http://json-schema.org/draft-07/schema#", "title": "Pric
 
 
 @pytest.fixture
-def clients(registries: Registries) -> tuple[SchemaRegistryClient, SchemaRegistryClient]:
+def clients(
+    registries: Registries,
+) -> Iterator[tuple[SchemaRegistryClient, SchemaRegistryClient]]:
     one, other = (SchemaRegistryClient({"url": registry.url}) for registry in registries)
-    return one, other
+    with one, other:
+        yield one, other
 
 
 def of_topic(topic: str) -> SerializationContext:
