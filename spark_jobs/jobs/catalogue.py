@@ -31,7 +31,11 @@ JOBS = {
 """Each is a module with a `main(argv)` that returns an exit code; see `job_module`."""
 
 
+OWN_ROOMS = frozenset({"pipeline", "registry"})
+"""Jobs that lie in the room of their parts."""
+
+
 def job_module(name: str) -> ModuleType:
     """The module of a job of `JOBS`, imported only now: most of them load Spark."""
-    room = "pipeline" if name == "pipeline" else "jobs"
+    room = name if name in OWN_ROOMS else "jobs"
     return importlib.import_module(f"{spark_jobs.__name__}.{room}.{name}")
