@@ -46,7 +46,15 @@ TOPIC_HINT = (
     f"produce to it first, flights with `{PROGRAM} produce_flights`, or name another with --topic"
 )
 """For a job whose source is not there."""
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+PACKAGES = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",
+    "io.delta:delta-spark_4.1_2.13:4.1.0",
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+)
+"""Maven coordinates of all that the jobs need besides Spark (docs/decisions/0051)."""
+
+EXCLUDED_PACKAGES = "org.slf4j:slf4j-api"
+"""Needed by packages, and part of Spark itself."""
 
 
 def server_address(server: str) -> tuple[str, int]:
@@ -129,8 +137,8 @@ class SparkOptions(KafkaOptions):
     shuffle_partitions: PositiveInt = 2
     """tasks per shuffle; fixed for the life of a checkpoint"""
 
-    packages: str = CONNECTOR
-    """Maven coordinates of the Kafka connector"""
+    packages: str = ",".join(PACKAGES)
+    """Maven coordinates of the Kafka connector, Delta Lake and Iceberg"""
 
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR", "OFF"] = "ERROR"
     """least severe lines that Spark logs"""
