@@ -31,6 +31,7 @@ from pydantic import (
 from spark_jobs.avro.avro_values import Registry
 from spark_jobs.definitions.avro_format import SchemaSource
 from spark_jobs.definitions.definition import Definition, load_definition
+from spark_jobs.definitions.fields import near
 from spark_jobs.errors import BadOptionError
 from spark_jobs.option_sources import Given, from_environment, from_file, spelling
 from spark_jobs.program import PROGRAM
@@ -216,7 +217,7 @@ def parse_options(
     `argparse` does.
     """
     description = (doc or "").partition("\n")[0]
-    parser = _Parser(prog=prog, description=description, allow_abbrev=False)
+    parser = OptionParser(prog=prog, description=description, allow_abbrev=False)
     for name, field in model.model_fields.items():
         _add_flag(parser, name, field)
     given = from_environment(model) | _from_flags(model, vars(parser.parse_args(argv)))
@@ -240,9 +241,15 @@ def _from_flags(model: type[BaseModel], flags: dict[str, Any]) -> dict[str, Give
     return given
 
 
-class _Parser(argparse.ArgumentParser):
+class OptionParser(argparse.ArgumentParser):
+    """A parser whose mistakes are `BadOptionError`, with the flag that was meant if one is near."""
+
     def error(self, message: str) -> NoReturn:
-        raise BadOptionError(f"{message} (see --help)")
+        """Raise the error; argparse would print the usage and exit."""
+        unknown = [word.partition("=")[0] for word in message.split() if word.startswith("--")]
+        is_unknown = message.startswith("unrecognized")
+        hint = near(unknown[0], self._option_string_actions) if is_unknown and unknown else ""
+        raise BadOptionError(f"{message}{hint} (see --help)")
 
 
 def _add_flag(parser: argparse.ArgumentParser, name: str, field: FieldInfo) -> None:

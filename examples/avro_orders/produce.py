@@ -1,5 +1,6 @@
-"""Produce orders in Avro, of which the later half has a schema with one field more:
-`python produce.py localhost:9092 http://localhost:8081 1000`.
+"""Produce orders in Avro, of which the later half has a schema with one field more.
+
+Run it as `python produce.py localhost:9092 http://localhost:8081 1000`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definitions.definition import JSON_TYPES, Record
+from spark_jobs.definitions.field_sql import column_type
 from spark_jobs.definitions.rejects import reject_json_sql, reject_key_sql
 from spark_jobs.errors import BadOptionError
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame
+
+    from spark_jobs.definitions.definition import Record
 
 ORIGIN = {
     "topic": "string",
@@ -53,7 +55,7 @@ def field_columns(record: Record) -> dict[str, str]:
             raise BadOptionError(
                 f"--definition: record.fields.{name}: the archive has a column of this name"
             )
-    return {name: JSON_TYPES[field.type][1] for name, field in record.fields.items()}
+    return {name: column_type(field) for name, field in record.fields.items()}
 
 
 def schema_sql(columns: Mapping[str, str]) -> str:

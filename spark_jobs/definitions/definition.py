@@ -7,8 +7,8 @@
     event_time = "to_timestamp(at)"    SQL; NULL makes the record a reject of `impossible-time`
     latest = "1 hour"                  event times further ahead of the clock are `clock-skew`
     [record.fields]
-    at = { type = "text" }             each key of the JSON object, and what its value must be
-    size = { type = "integer", low = 0, high = 1000, nullable = true }
+    at = { type = "text" }             each key of the JSON object, and what its value must be: see
+    size = { type = "integer" }        `fields`
     [record.columns]
     kilobytes = "size / 1024"          SQL; each may use what stands above it
 
@@ -27,18 +27,26 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
+import pydantic
 from pydantic import (
-    AfterValidator,
     BaseModel,
-    ConfigDict,
     PositiveInt,
     ValidationError,
     model_validator,
 )
 
 from spark_jobs.definitions.avro_format import AVRO, with_schema
+from spark_jobs.definitions.fields import (
+    ColumnName,
+    Field,
+    Reason,
+    Section,
+    near,
+    require_distinct_keys,
+)
+from spark_jobs.definitions.mistakes import mistakes
 from spark_jobs.errors import BadOptionError
 
 if TYPE_CHECKING:
@@ -70,56 +78,8 @@ OWN_COLUMNS = (
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"\$\{(\w+)\}")
-_REASON = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
-
-
-def _column_name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise ValueError("expected letters, digits and '_', a letter first")
-    return text
-
-
-def _reason(text: str) -> str:
-    if not _REASON.fullmatch(text):
-        raise ValueError("expected small letters and digits with '-' between words")
-    return text
-
-
-ColumnName = Annotated[str, AfterValidator(_column_name)]
-Reason = Annotated[str, AfterValidator(_reason)]
-
-
-class Section(BaseModel):
-    """A table of a definition file: unknown keys are errors, none changes later."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-JSON_TYPES = {
-    "integer": ("BIGINT", "bigint"),
-    "number": ("(BIGINT|DOUBLE|FLOAT|DECIMAL[(][0-9]+,[0-9]+[)])", "double"),
-    "text": ("STRING", "string"),
-    "boolean": ("BOOLEAN", "boolean"),
-}
-"""For each type of a field: what Spark calls it in JSON, as a pattern, and the column's type."""
-
-
-class Field(Section):
-    """One key of a record."""
-
-    type: Literal["integer", "number", "text", "boolean"]
-    nullable: bool = False
-    optional: bool = False
-    """the key may be absent, which is NULL: what later versions of a record add"""
-
-    low: float | int | None = None
-    high: float | int | None = None
-    """Least and greatest possible value."""
-
-    out_of_range: Reason = "impossible-number"
-    """Why a record is rejected that goes beyond them."""
 
 
 class Rule(Section):
@@ -151,7 +111,7 @@ class Table(Section):
     value: str
     """Columns of that file."""
 
-    extra: dict[str, str] = {}
+    extra: dict[str, str] = pydantic.Field(default={})
     """rows that the file lacks"""
 
 
@@ -165,8 +125,10 @@ class Record(Section):
     """the subject of the schema in the registry; TOPIC-value when not given"""
 
     event_time: str
-    fields: dict[ColumnName, Field]
-    columns: dict[ColumnName, str] = {}
+    fields: dict[ColumnName, Field] = pydantic.Field(default={})
+    """each key; of Avro, those of the schema when none is given"""
+
+    columns: dict[ColumnName, str] = pydantic.Field(default={})
     tables: tuple[Table, ...] = ()
     rules: tuple[Rule, ...] = ()
     latest: str | None = None
@@ -180,11 +142,14 @@ class Record(Section):
 
     @model_validator(mode="after")
     def _has_distinct_columns(self) -> Self:
+        if self.format == "json" and not self.fields:
+            raise ValueError("a record in JSON needs 'fields'")
         taken = set(OWN_COLUMNS)
         for name in (*self.fields, *self.columns, *(table.adds for table in self.tables)):
             if name.lower() in taken:
                 raise ValueError(f"there are two columns '{name.lower()}'")
             taken.add(name.lower())
+        require_distinct_keys(self.fields)
         return self
 
 
@@ -210,11 +175,8 @@ class Definition:
         try:
             return model.model_validate(self._content[name])
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, (name, *first["loc"])))
-            message = str(first["msg"]).removeprefix("Value error, ")
-            got = f", got '{first['input']}'" if not isinstance(first["input"], dict) else ""
-            raise BadOptionError(f"--definition: {self.path}: {place}: {message}{got}") from error
+            first = mistakes(error, model, (name,))[0]
+            raise BadOptionError(f"--definition: {self.path}: {first}") from error
 
 
 def load_definition(
@@ -240,9 +202,7 @@ def load_definition(
         raise BadOptionError(f"--definition: {path}: not TOML: {error}") from error
     unknown = sorted(set(content) - set(SECTIONS))
     if unknown:
-        raise BadOptionError(
-            f"--definition: {path}: [{unknown[0]}] is unknown; known are {', '.join(SECTIONS)}"
-        )
+        raise BadOptionError(f"--definition: {path}: {unknown_section(unknown[0])}")
     filled = _filled_in(path, content, parameters or {})
     record = filled.get("record")
     values = None
@@ -251,6 +211,11 @@ def load_definition(
     definition = Definition(path, filled)
     definition.values = values
     return definition
+
+
+def unknown_section(name: str) -> str:
+    """Return the words for a table that no job reads."""
+    return f"[{name}] is unknown{near(name, SECTIONS) or '; known are ' + ', '.join(SECTIONS)}"
 
 
 def _filled_in(

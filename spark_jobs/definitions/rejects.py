@@ -52,6 +52,12 @@ HEADERS_SQL = (
 KEEP_NULLS = "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ssX\")"
 """Options of `to_json` for records: all keys, and instants in seconds of UTC."""
 
+KEEP_MICROSECONDS = (
+    "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSX\", "
+    "'timestampNTZFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")"
+)
+"""The same for records with timestamps among their fields."""
+
 
 def reject_json_sql(job: str) -> str:
     """Return SQL for the reject of a parsed record (`typed_records`) that has a `rejection`."""

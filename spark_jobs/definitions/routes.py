@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from spark_jobs.definitions.definition import Reason  # noqa: TC001 - pydantic evaluates it
+from spark_jobs.definitions.fields import Reason  # noqa: TC001 - pydantic evaluates it
 from spark_jobs.definitions.outputs import Output, OutputSection, json_sql, key_sql, require_output
 from spark_jobs.definitions.typed_records import require_sql
 from spark_jobs.options import TopicName  # noqa: TC001 - pydantic evaluates it

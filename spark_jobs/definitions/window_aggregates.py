@@ -30,7 +30,7 @@ from pydantic import ConfigDict, Field, RootModel, model_validator
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definitions.definition import ColumnName, Definition, Reason, Section
+from spark_jobs.definitions.fields import ColumnName, Reason, Section
 from spark_jobs.definitions.rejects import KEEP_NULLS
 from spark_jobs.definitions.typed_records import require_sql, table_file
 from spark_jobs.definitions.windows import with_windows
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark.sql import DataFrame, GroupedData, SparkSession
+
+    from spark_jobs.definitions.definition import Definition
 
 
 LONGEST_TEXT = 1_000

@@ -26,16 +26,17 @@ JOBS = {
     "produce_flights": "produce the flights of 2013, with damaged lines among them",
     "produce_planes": "produce the planes of these flights, as a table keyed by tail number",
     "produce_activity": "produce synthetic website activity, the same for the same seed",
+    "check": "check definition files: all mistakes, each with its line",
     "pipeline": "run all jobs on a year of flights, end to end",
 }
 """Each is a module with a `main(argv)` that returns an exit code; see `job_module`."""
 
 
-OWN_ROOMS = frozenset({"pipeline", "registry"})
-"""Jobs that lie in the room of their parts."""
+ROOMS = {"pipeline": "pipeline", "check": "definition_tools", "registry": "registry"}
+"""Packages of the jobs that are not in `jobs`."""
 
 
 def job_module(name: str) -> ModuleType:
     """The module of a job of `JOBS`, imported only now: most of them load Spark."""
-    room = name if name in OWN_ROOMS else "jobs"
+    room = ROOMS.get(name, "jobs")
     return importlib.import_module(f"{spark_jobs.__name__}.{room}.{name}")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definitions.definition import Reason, Section
+from spark_jobs.definitions.fields import Reason, Section
 from spark_jobs.definitions.rejects import RAW_BASE64_SQL, RAW_CHARACTERS, SOURCE_HEADER
 from spark_jobs.definitions.typed_records import parsed
 
