@@ -30,7 +30,7 @@ from spark_jobs.registry.schema_records import (
 from spark_jobs.registry.schema_types.schema_type import InvalidSchemaError, ParsedSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spark_jobs.registry.subjects import Subjects
 
@@ -122,24 +122,38 @@ def _stored_text(state: Subjects, subject: str, candidate: Candidate, parsed: Pa
 
 
 def parsed_candidate(state: Subjects, subject: str, candidate: Candidate) -> ParsedSchema:
-    """Read a schema of a request; refuse what is none."""
+    """Read a schema of a request, in its normal form where that is wanted."""
+    texts = referred_texts(state, candidate)
+    parsed = read_schema(candidate, texts)
+    if candidate.normalize or state.normalizes(subject):
+        return read_schema(replace(candidate, schema=parsed.normalised), texts)
+    return parsed
+
+
+def referred_texts(state: Subjects, candidate: Candidate) -> dict[str, str]:
+    """Return the schemas that one refers to; refuse a reference that leads nowhere."""
+    try:
+        return state.referred_texts(candidate.references)
+    except KeyError as error:
+        words = f"Invalid schema: there is nothing at its reference {error.args[0]}"
+        raise RegistryError(errors.INVALID_SCHEMA, words) from error
+
+
+def read_schema(candidate: Candidate, texts: Mapping[str, str]) -> ParsedSchema:
+    """Read a schema of a request; refuse what is none.
+
+    `protoc` may need its time for it: callers do it once before they hold the state.
+    """
     if not candidate.schema.strip():
         raise RegistryError(errors.INVALID_SCHEMA, "Empty schema")
     if candidate.type not in SCHEMA_TYPES:
         words = f"Invalid schema type {candidate.type}"
         raise RegistryError(errors.INVALID_SCHEMA, words)
     try:
-        texts = state.referred_texts(candidate.references)
-        parsed = _parsed(candidate.type, candidate.schema, tuple(texts.items()))
-        if candidate.normalize or state.normalizes(subject):
-            return _parsed(candidate.type, parsed.normalised, tuple(texts.items()))
+        return _parsed(candidate.type, candidate.schema, tuple(texts.items()))
     except InvalidSchemaError as error:
         words = f"Invalid schema of type {candidate.type}, details: {error}"
         raise RegistryError(errors.INVALID_SCHEMA, words) from error
-    except KeyError as error:
-        words = f"Invalid schema: there is nothing at its reference {error.args[0]}"
-        raise RegistryError(errors.INVALID_SCHEMA, words) from error
-    return parsed
 
 
 def parsed_version(state: Subjects, version: SchemaVersion) -> ParsedSchema:

@@ -13,6 +13,7 @@ proxy that does, or behind `--certificate` and a firewall.
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from contextlib import suppress
@@ -144,7 +145,7 @@ def _listening(options: RegistryOptions) -> list[socket.socket]:
             for family, _, _, _, address in dict.fromkeys(found)
         ]
     except OSError as error:
-        words = f"{options.host}:{options.port}: {(error.strerror or str(error)).lower()}"
+        words = f"{options.host}:{options.port}: {os.strerror(error.errno or 0).lower()}"
         raise JobError(f"--host, --port: {words}") from error
 
 

@@ -139,7 +139,7 @@ def referenced_by(topic: SchemaTopic, asked: Asked) -> list[int]:
 
 
 def register(topic: SchemaTopic, asked: Asked) -> dict[str, Any]:
-    candidate = asked.candidate()
+    candidate = _candidate(topic, asked)
     if candidate.id is None:
         known = topic.read(lambda state: _known(state, asked.subject, candidate))
         if known is not None:
@@ -147,17 +147,21 @@ def register(topic: SchemaTopic, asked: Asked) -> dict[str, Any]:
     return {"id": topic.change(lambda s: registration.register(s, asked.subject, candidate))}
 
 
+def _candidate(topic: SchemaTopic, asked: Asked) -> Candidate:
+    """Return the schema of a request, read once while nobody waits for the state."""
+    candidate = asked.candidate()
+    texts = topic.read(lambda state: registration.referred_texts(state, candidate))
+    registration.read_schema(candidate, texts)
+    return candidate
+
+
 def _known(state: Subjects, subject: str, candidate: Candidate) -> SchemaVersion | None:
-    """Return the version there is; None also for what `register` has to refuse."""
-    try:
-        parsed = parsed_candidate(state, subject, candidate)
-    except RegistryError:
-        return None
+    parsed = parsed_candidate(state, subject, candidate)
     return registration.find(state, subject, candidate, parsed)
 
 
 def look_up(topic: SchemaTopic, asked: Asked) -> dict[str, Any]:
-    candidate, deleted = asked.candidate(), asked.is_set("deleted")
+    candidate, deleted = _candidate(topic, asked), asked.is_set("deleted")
 
     def look(state: Subjects) -> SchemaVersion:
         if not state.of(asked.subject, deleted=deleted):
@@ -246,26 +250,31 @@ def types(topic: SchemaTopic, asked: Asked) -> list[str]:  # noqa: ARG001
 
 def compatible_with_version(topic: SchemaTopic, asked: Asked) -> dict[str, Any]:
     number = registration.version_number(asked.path["version"])
+    candidate = _candidate(topic, asked)
 
     def look(state: Subjects) -> list[str]:
         earlier = state.of(asked.subject)
         if number is not None or earlier:
             earlier = [version_of(state, asked.subject, asked.path["version"])]
-        return _compared(state, asked, earlier)
+        return _compared(state, asked.subject, candidate, earlier)
 
     return _compatibility(topic.read(look), asked)
 
 
 def compatible_with_all(topic: SchemaTopic, asked: Asked) -> dict[str, Any]:
+    candidate = _candidate(topic, asked)
+
     def look(state: Subjects) -> list[str]:
-        return _compared(state, asked, state.of(asked.subject))
+        return _compared(state, asked.subject, candidate, state.of(asked.subject))
 
     return _compatibility(topic.read(look), asked)
 
 
-def _compared(state: Subjects, asked: Asked, earlier: list[SchemaVersion]) -> list[str]:
-    candidate, level = asked.candidate(), state.compatibility(asked.subject)
-    parsed = parsed_candidate(state, asked.subject, candidate)
+def _compared(
+    state: Subjects, subject: str, candidate: Candidate, earlier: list[SchemaVersion]
+) -> list[str]:
+    parsed = parsed_candidate(state, subject, candidate)
+    level = state.compatibility(subject)
     return registration.compared(state, level, candidate, parsed, earlier)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,7 +33,7 @@ format = "avro"
 event_time = "timestamp_millis(at)"
 """
 
-Records = list[tuple[str, dict[str, Any]] | bytes]
+Records = Sequence[tuple[str, dict[str, Any]] | bytes]
 
 
 def produce(servers: str, registry: RegistryProcess, topic: str, records: Records) -> None:
@@ -41,10 +42,11 @@ def produce(servers: str, registry: RegistryProcess, topic: str, records: Record
     context = SerializationContext(topic, MessageField.VALUE)
     with SchemaRegistryClient({"url": registry.url}) as client:
         for record in records:
-            value = record
-            if not isinstance(record, bytes):
-                value = AvroSerializer(client, record[0])(record[1], context)
-            producer.produce(topic, value)
+            if isinstance(record, bytes):
+                producer.produce(topic, record)
+            else:
+                schema, content = record
+                producer.produce(topic, AvroSerializer(client, schema)(content, context))
             producer.poll(0)
     assert producer.flush(60) == 0
 
