@@ -103,10 +103,12 @@ class Decoder:
             left = len(value) - buffer.tell()
             if left:
                 return Decoded(None, NOT_THE_SCHEMA, f"schema {schema_id}: {left} bytes too many")
-            return Decoded(json.dumps(record, default=_plain, ensure_ascii=False, allow_nan=False))
+            return Decoded(_ENCODER.encode(record))
         except _BROKEN as error:
-            words = f"{type(error).__name__} {error}".strip()
-            return Decoded(None, NOT_THE_SCHEMA, f"schema {schema_id}: {words}")
+            words = str(error) or type(error).__name__
+            is_short = isinstance(error, EOFError | IndexError)
+            reason = "the bytes end too early" if is_short else words
+            return Decoded(None, NOT_THE_SCHEMA, f"schema {schema_id}: {reason}")
 
 
 def _plain(value: object) -> str:
@@ -120,3 +122,6 @@ def _plain(value: object) -> str:
     if isinstance(value, uuid.UUID):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no JSON")
+
+
+_ENCODER = json.JSONEncoder(default=_plain, ensure_ascii=False, allow_nan=False)

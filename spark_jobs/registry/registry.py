@@ -145,7 +145,9 @@ def _listening(options: RegistryOptions) -> list[socket.socket]:
             for family, _, _, _, address in dict.fromkeys(found)
         ]
     except OSError as error:
-        words = f"{options.host}:{options.port}: {os.strerror(error.errno or 0).lower()}"
+        named = isinstance(error, socket.gaierror)  # whose numbers are not the system's
+        reason = error.strerror if named else os.strerror(error.errno or 0)
+        words = f"{options.host}:{options.port}: {str(reason).lower()}"
         raise JobError(f"--host, --port: {words}") from error
 
 
