@@ -16,8 +16,7 @@ import io
 import json
 import struct
 import uuid
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import fastavro
 
@@ -46,8 +45,7 @@ class Schemas(Protocol):
         """Return a schema, None when there is none; raise `NotAvroError` for other types."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """A value as JSON text, or the reason and a detail why there is none."""
 
     text: str | None = None
