@@ -26,12 +26,13 @@ JOBS = {
     "produce_planes": "produce the planes of these flights, as a table keyed by tail number",
     "produce_activity": "produce synthetic website activity, the same for the same seed",
     "check": "check definition files: all mistakes, each with its line",
+    "infer": "write a definition from a sample of a topic",
     "pipeline": "run all jobs on a year of flights, end to end",
 }
 """Each is a module with a `main(argv)` that returns an exit code; see `job_module`."""
 
 
-ROOMS = {"pipeline": "pipeline", "check": "definition_tools"}
+ROOMS = {"pipeline": "pipeline", "check": "definition_tools", "infer": "definition_tools"}
 """Packages of the jobs that are not in `jobs`."""
 
 
