@@ -52,7 +52,7 @@ PACKAGES = (
     "io.delta:delta-spark_4.1_2.13:4.1.0",
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
 )
-"""Maven coordinates of all that the jobs need besides Spark (docs/decisions/0051)."""
+"""Maven coordinates of all that the jobs need besides Spark. Why these versions: decision 51."""
 
 EXCLUDED_PACKAGES = "org.slf4j:slf4j-api"
 """Needed by packages, and part of Spark itself."""

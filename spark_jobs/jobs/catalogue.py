@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 JOBS = {
     "route": "validate each record, add names to its codes, send it to its topic",
-    "archive": "archive a topic as Parquet by event date and hour, each record exactly once",
+    "archive": "archive a topic as a Delta or Iceberg table, each record exactly once",
     "aggregate": "count and sum in event-time windows, into a compacted topic and a table",
     "activity": "follow a website's visitors: sessions, funnels, transitions, top pages",
     "collect_logs": "tail log files and produce each line to a topic, exactly once",
