@@ -53,7 +53,8 @@ def field_columns(record: Record) -> dict[str, str]:
             raise BadOptionError(
                 f"--definition: record.fields.{name}: the archive has a column of this name"
             )
-    return {name: column_type(field) for name, field in record.fields.items()}
+    fields = {name: column_type(field) for name, field in record.fields.items()}
+    return fields | record.envelope_columns()
 
 
 def every_column(fields: Mapping[str, str]) -> dict[str, str]:

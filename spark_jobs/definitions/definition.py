@@ -12,6 +12,8 @@
     [record.columns]
     kilobytes = "size / 1024"          SQL; each may use what stands above it
 
+    format = "csv"                     or an envelope around JSON: see `record_formats`
+
     [[record.tables]]                  a small table: code -> name, sent to every executor
     [[record.rules]]                   further reasons to reject a record, in order
 
@@ -27,7 +29,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 import pydantic
 from pydantic import (
@@ -43,6 +45,7 @@ from spark_jobs.definitions.fields import (
     Field,
     Reason,
     Section,
+    key_of,
     near,
     require_distinct_keys,
 )
@@ -72,6 +75,7 @@ SECTIONS = (
 OWN_COLUMNS = (
     *("key", "value", "topic", "partition", "offset", "timestamp", "timestamptype", "headers"),
     *("text", "document", "undecodable", "is_typed", "record_fields", "event_time", "rejection"),
+    *("record_envelope", "record_change", "record_place", "row_document"),
     *("route", "output", "output_key", "lookup_key"),
 )
 """Columns of the jobs, which a record cannot have; Spark does not tell capitals from small."""
@@ -108,8 +112,10 @@ class Table(Section):
     """a CSV file with a header, beside the definition; or PACKAGE:PATH in a Python package"""
 
     key: str
+    """column of that file to find the row by"""
+
     value: str
-    """Columns of that file."""
+    """column of that file that `adds` is made of"""
 
     extra: dict[str, str] = pydantic.Field(default={})
     """rows that the file lacks"""
@@ -118,19 +124,40 @@ class Table(Section):
 class Record(Section):
     """What one record is."""
 
-    format: Literal["json", "avro"] = "json"
-    """what a value is: JSON, or Avro with its schema in a registry (`avro_format`)"""
+    event_time: str = "timestamp"
+    """SQL of the instant that windows and archives go by; NULL makes the record a reject of
+    `impossible-time`"""
+
+    fields: dict[ColumnName, Field] = pydantic.Field(default={})
+    """the keys of a record; of Avro, those of its schema when none is given"""
+
+    format: Literal["json", "csv", "avro"] = "json"
+    """how a value is written; Avro has its schema in a registry"""
 
     subject: str | None = None
-    """the subject of the schema in the registry; TOPIC-value when not given"""
+    """the subject of a schema of Avro; TOPIC-value when not given"""
 
-    event_time: str
-    fields: dict[ColumnName, Field] = pydantic.Field(default={})
-    """each key; of Avro, those of the schema when none is given"""
+    header: tuple[str, ...] | None = None
+    """columns of CSV, in order; the keys of the fields when not given"""
+
+    delimiter: Annotated[str, pydantic.Field(min_length=1, max_length=1)] = ","
+    """what stands between columns of CSV"""
+
+    envelope: Literal["debezium"] | None = None
+    """what is around the fields: `debezium` for changes of a database's rows"""
+
+    key: tuple[ColumnName, ...] = ()
+    """fields that tell rows of a database apart, for an envelope"""
 
     columns: dict[ColumnName, str] = pydantic.Field(default={})
+    """SQL of further columns; each may use what stands above it"""
+
     tables: tuple[Table, ...] = ()
+    """small tables that give codes their names, sent to every executor"""
+
     rules: tuple[Rule, ...] = ()
+    """further reasons to reject a record, in order"""
+
     latest: str | None = None
     """how far ahead of the clock an event time may be, as `1 hour`; no limit when not given"""
 
@@ -142,15 +169,57 @@ class Record(Section):
 
     @model_validator(mode="after")
     def _has_distinct_columns(self) -> Self:
-        if self.format == "json" and not self.fields:
-            raise ValueError("a record in JSON needs 'fields'")
+        if self.format != "avro" and not self.fields:
+            raise ValueError("'fields' is missing: the keys of a record")
         taken = set(OWN_COLUMNS)
-        for name in (*self.fields, *self.columns, *(table.adds for table in self.tables)):
+        for name in (
+            *self.fields,
+            *self.envelope_columns(),
+            *self.columns,
+            *(table.adds for table in self.tables),
+        ):
             if name.lower() in taken:
                 raise ValueError(f"there are two columns '{name.lower()}'")
             taken.add(name.lower())
         require_distinct_keys(self.fields)
+        self._require_format()
         return self
+
+    def _require_format(self) -> None:
+        keys = [key_of(*pair) for pair in self.fields.items() if not pair[1].optional]
+        lacking = sorted(set(keys) - set(self.csv_header()))
+        deep = [name for name, field in self.fields.items() if field.inner()]
+        if self.format == "csv" and (lacking or deep or self.envelope):
+            raise ValueError(
+                f"the header lacks '{lacking[0]}'"
+                if lacking
+                else "CSV has neither an envelope nor arrays, maps or objects"
+            )
+        if self.header is not None and self.format != "csv":
+            raise ValueError("only CSV has a header")
+        unknown = [name for name in self.key if name not in self.fields]
+        if unknown or bool(self.key) != bool(self.envelope):
+            raise ValueError(
+                f"key: there is no field '{unknown[0]}'{near(unknown[0], self.fields)}"
+                if unknown
+                else "an envelope has 'key', the fields that tell rows apart; nothing else has"
+            )
+
+    def csv_header(self) -> tuple[str, ...]:
+        """Return the columns of CSV."""
+        return self.header or tuple(key_of(*pair) for pair in self.fields.items())
+
+    def envelope_columns(self) -> dict[str, str]:
+        """Return the columns that come from the envelope, and their types in SQL."""
+        return dict(ENVELOPE_COLUMNS) if self.envelope else {}
+
+
+ENVELOPE_COLUMNS = {
+    "op": "string",
+    "changed_at": "timestamp",
+    "before": "string",
+    "change_source": "string",
+}
 
 
 class Definition:

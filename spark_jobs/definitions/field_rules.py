@@ -63,7 +63,7 @@ def key_problem(fields: Mapping[str, Field], base: str, root: str, unknown_keys:
 def unknown_key_problem(fields: Mapping[str, Field], keys: str) -> str:
     """Return the problem that the SQL array `keys` has others than those of the fields."""
     unknown = f"array_except({keys}, {_known(fields)})"
-    return f"CASE WHEN size({unknown}) > 0 THEN {_struct(UNKNOWN_KEY, _joined(unknown))} END"
+    return f"CASE WHEN size({unknown}) > 0 THEN {problem_struct(UNKNOWN_KEY, _joined(unknown))} END"
 
 
 def range_problems(fields: Mapping[str, Field]) -> list[str]:
@@ -81,7 +81,8 @@ def json_kind_sql(kind: str) -> str:
     )
 
 
-def _struct(reason: str, detail: str) -> str:
+def problem_struct(reason: str, detail: str) -> str:
+    """Return a problem; `detail` is SQL."""
     return f"named_struct('reason', '{reason}', 'detail', {detail})"
 
 
@@ -118,7 +119,7 @@ def _table_problem(placed: list[Placed], place: Place, unknown_keys: str) -> str
         f"'kind', schema_of_variant({variant}), 'text', cast({variant} AS string)))"
     )
     cases = _cases([field for *_, field in placed], f"concat({place.path}, f.c.shown)")
-    first = _first(found, "f", f"CASE {' '.join(cases)} END")
+    first = first_problem(found, "f", f"CASE {' '.join(cases)} END")
     inner = [*_inner_problems(placed, place, unknown_keys)]
     return f"coalesce({', '.join([first, *inner])})" if inner else first
 
@@ -128,25 +129,25 @@ def _cases(fields: list[Field], name: str) -> Iterator[str]:
     expected = f"{name}, ': expected ', f.c.type, ', got '"
     kind, value = json_kind_sql("f.kind"), f"left(f.text, {SHOWN_CHARACTERS})"
     value = f"CASE WHEN f.kind = 'STRING' THEN concat('\\'', {value}, '\\'') ELSE {value} END"
-    missing, null = _struct(MISSING_KEY, name), _struct(NULL_VALUE, name)
+    missing, null = problem_struct(MISSING_KEY, name), problem_struct(NULL_VALUE, name)
     yield "WHEN NOT f.is_there THEN NULL"
     yield f"WHEN f.kind IS NULL THEN CASE WHEN NOT f.c.optional THEN {missing} END"
     yield f"WHEN f.kind = 'VOID' THEN CASE WHEN NOT f.c.nullable THEN {null} END"
-    wrong = _struct(WRONG_TYPE, f"concat({expected}, {kind})")
+    wrong = problem_struct(WRONG_TYPE, f"concat({expected}, {kind})")
     yield f"WHEN f.kind NOT RLIKE f.c.pattern THEN {wrong}"
     tests = {_condition(field): _is_wrong(field) for field in fields if _is_wrong(field)}
     if tests:
         sql = " ".join(f"WHEN {sql_text(key)} THEN {test}" for key, test in tests.items())
-        wrong = _struct(WRONG_TYPE, f"concat({expected}, {value})")
+        wrong = problem_struct(WRONG_TYPE, f"concat({expected}, {value})")
         yield f"WHEN CASE f.c.condition {sql} END THEN {wrong}"
     if any(field.fields for field in fields):
         keys = "map_keys(try_variant_get(f.v, '$', 'map<string,variant>'))"
         unknown = f"array_except({keys}, f.c.keys)"
         detail = f"concat({name}, '.', {_joined(unknown)})"
-        yield f"WHEN size({unknown}) > 0 THEN {_struct(UNKNOWN_KEY, detail)}"
+        yield f"WHEN size({unknown}) > 0 THEN {problem_struct(UNKNOWN_KEY, detail)}"
 
 
-def _first(array: str, item: str, problem: str) -> str:
+def first_problem(array: str, item: str, problem: str) -> str:
     """Return the first problem with an item of an array."""
     return f"get(filter(transform({array}, {item} -> {problem}), p -> p IS NOT NULL), 0)"
 
@@ -197,11 +198,11 @@ def _inner_problems(placed: Iterable[Placed], place: Place, unknown_keys: str) -
         if field.items is not None:
             each = Place(item, f"concat({name}, '[', i{place.level}, ']')", level)
             problem = _table_problem([*_item(field.items)], each, kinds)
-            yield _first(f"{inside}'array<variant>')", f"({item}, i{place.level})", problem)
+            yield first_problem(f"{inside}'array<variant>')", f"({item}, i{place.level})", problem)
         if field.values is not None:
             each = Place(f"{item}.value", f"concat({name}, '.', {item}.key)", level)
             problem = _table_problem([*_item(field.values)], each, kinds)
-            yield _first(f"map_entries({inside}'map<string,variant>'))", item, problem)
+            yield first_problem(f"map_entries({inside}'map<string,variant>'))", item, problem)
 
 
 def _item(field: Field) -> Iterator[Placed]:
@@ -219,16 +220,16 @@ def _range_problem(field: Field, value: str, name: str, level: int) -> str | Non
         reason = field.out_of_range or f"impossible-{_noun(field)}"
         detail = f"concat({name}, ' ', left(cast({value} AS string), {SHOWN_CHARACTERS}))"
         broken = " OR ".join(conditions)
-        problems.append(f"CASE WHEN {broken} THEN {_struct(reason, detail)} END")
+        problems.append(f"CASE WHEN {broken} THEN {problem_struct(reason, detail)} END")
     item = f"x{level}"
     if field.items is not None:
         inside = f"concat({name}, '[', i{level}, ']')"
         inner = _range_problem(field.items, item, inside, level + 1)
-        problems.append(inner and _first(value, f"({item}, i{level})", inner))
+        problems.append(inner and first_problem(value, f"({item}, i{level})", inner))
     if field.values is not None:
         inside = f"concat({name}, '.', {item}.key)"
         inner = _range_problem(field.values, f"{item}.value", inside, level + 1)
-        problems.append(inner and _first(f"map_entries({value})", item, inner))
+        problems.append(inner and first_problem(f"map_entries({value})", item, inner))
     for key, one in (field.fields or {}).items():
         inside = f"concat({name}, {sql_text('.' + key_of(key, one))})"
         problems.append(_range_problem(one, f"{value}.{quoted(key)}", inside, level))

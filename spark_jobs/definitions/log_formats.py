@@ -51,12 +51,25 @@ class Format(Section):
     """What lines look like, and what they say."""
 
     name: Reason
+    """what lines of it are called; several formats may have one name"""
+
     pattern: str
+    """regular expression of Java with named groups, which are the fields"""
+
     files: str | None = None
+    """regular expression for the log's path; any when not given"""
+
     none: tuple[str, ...] = ()
+    """texts of groups that stand for nothing"""
+
     time: str | None = None
+    """SQL of when the line was written; NULL if it does not say"""
+
     level: str | None = None
+    """SQL of the line's level"""
+
     columns: dict[ColumnName, str] = Field(default={})
+    """SQL of further fields"""
 
     @property
     def groups(self) -> list[str]:
@@ -89,6 +102,7 @@ class LogSection(Section):
     """The section [logs]."""
 
     formats: Annotated[tuple[Format, ...], Field(min_length=1)]
+    """in order: the first that matches is the line's"""
 
 
 def parsed_lines(records: DataFrame, definition: Definition) -> DataFrame:

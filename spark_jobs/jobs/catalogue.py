@@ -27,12 +27,16 @@ JOBS = {
     "produce_planes": "produce the planes of these flights, as a table keyed by tail number",
     "produce_activity": "produce synthetic website activity, the same for the same seed",
     "check": "check definition files: all mistakes, each with its line",
+    "infer": "write a definition from a sample of a topic",
     "pipeline": "run all jobs on a year of flights, end to end",
 }
 """Each is a module with a `main(argv)` that returns an exit code; see `job_module`."""
 
 
-ROOMS = {"pipeline": "pipeline", "check": "definition_tools", "registry": "registry"}
+ROOMS = {
+    **dict.fromkeys(("check", "infer"), "definition_tools"),
+    **{name: name for name in ("pipeline", "registry")},
+}
 """Packages of the jobs that are not in `jobs`."""
 
 

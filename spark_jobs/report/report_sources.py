@@ -50,8 +50,10 @@ class ReportSection(Section):
     """key of the JSON object: what the windows are by, beside their time"""
 
     above: ColumnName
+    """key whose sum is divided"""
+
     below: ColumnName
-    """Keys whose sums are divided."""
+    """key whose sum it is divided by"""
 
     label: str
     """what the measure is"""

@@ -38,6 +38,8 @@ FIXED_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # The stock reader that asks brokers for offsets as an admin client: it joins no group.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
+    # Of a map of a record, whose entries keep their order in a file as well.
+    "spark.sql.legacy.allowHashOnMapType": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.jars.excludes": EXCLUDED_PACKAGES,

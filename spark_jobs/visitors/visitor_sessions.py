@@ -41,11 +41,17 @@ class ActivitySection(Section):
     """topics are PREFIX.sessions, .funnels, .transitions and .top-pages"""
 
     visitor: str
+    """SQL of the visitor that a valid record is of"""
+
     page: str
+    """SQL of the page that was opened"""
+
     step: str
-    """SQL of a valid record: who it is, what page it is, and what that is called in funnels"""
+    """SQL of what the page is called in funnels and transitions"""
 
     referrer: str = "NULL"
+    """SQL of the site that the visitor came from"""
+
     gap: Duration = "30 minutes"
     """a pause that ends a session"""
 

@@ -100,6 +100,7 @@ def test_a_batch_whose_process_died_is_recognized_by_the_tables_history(
     assert max(offset for _, offset in taken_offsets(table).values()) == last
 
 
+@pytest.mark.slow
 def test_batches_that_overlap_are_archived_once(
     spark: SparkSession, options: ArchiveOptions, batch: DataFrame
 ) -> None:
@@ -122,6 +123,7 @@ def test_another_record_in_the_place_of_one_ends_the_job(
         writer.take(other)
 
 
+@pytest.mark.slow
 def test_what_is_taken_is_told_by_the_rows_when_the_history_is_gone(
     spark: SparkSession, options: ArchiveOptions, batch: DataFrame
 ) -> None:
