@@ -13,7 +13,8 @@ import pytest
 
 from spark_jobs.archive.archive_rows import field_columns, row_hash_sql
 from spark_jobs.archive.archive_table import read_archive
-from spark_jobs.definitions.definition import BUILT_IN, Field, Record
+from spark_jobs.definitions.definition import BUILT_IN, Record
+from spark_jobs.definitions.fields import Field
 from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError, JobError
 from spark_jobs.jobs import archive as job
 from spark_jobs.jobs.archive import ArchiveOptions, main, start
