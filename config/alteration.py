@@ -62,6 +62,12 @@ def validate_topic_config(
     config = _with(defaults, values)
     _check_compaction_lags(config)
     _check_delays(config)
+    if config.remote_storage_enable:
+        raise ConfigError(
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage.",
+            "remote.storage.enable",
+        )
     return values
 
 

@@ -76,6 +76,8 @@ class BrokerConfig(
 
     stated: Mapping[str, str] = field(default_factory=dict)
     """What the property file and the command line said: names, unknown ones too, and texts."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """File and line, or option, of each name of `stated`."""
     providers: ConfigProviders = field(default_factory=ConfigProviders)
     """What stands for variables in values, dynamic ones too."""
 

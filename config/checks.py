@@ -41,6 +41,8 @@ _ORDERED = (
     ),
     ("group.share.max.size", "group.share.max.share.sessions"),
     ("group.streams.num.standby.replicas", "group.streams.max.standby.replicas"),
+    ("group.streams.num.warmup.replicas", "group.streams.max.warmup.replicas"),
+    ("group.streams.min.task.offset.interval.ms", "group.streams.task.offset.interval.ms"),
     ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
     ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
 )
@@ -55,6 +57,8 @@ _NO_ZERO = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 
 
 SMALLEST_MAP_BYTES = 1 << 20
+REBALANCE_PROTOCOLS = "group.coordinator.rebalance.protocols"
+RACK_TAGS = "group.streams.rack.aware.assignment.tags"
 
 GENERATED_ID = -1
 """Stands for an id that is yet to be generated."""
@@ -75,7 +79,8 @@ def problems_together(config: BrokerConfig) -> Iterator[ConfigError]:
     for check in (
         _check_identity,
         _check_log_dirs,
-        _check_topics,
+        _check_groups,
+        _check_connections,
         _check_listeners,
         _check_limits,
         _check_authorizer,
@@ -132,14 +137,41 @@ def _check_log_dirs(config: BrokerConfig) -> None:
     if config.stated.get("log.dirs") == "" and "log.dir" not in config.stated:
         raise invalid("log.dirs", "", "it must name at least one directory")
     shown = ",".join(config.log_dirs)
+    if "" in config.log_dirs:
+        raise invalid("log.dir", shown, "it must not name an empty directory")
     for path in config.log_dirs:
         if config.log_dirs.count(path) > 1:
             raise invalid("log.dirs", shown, f"it names {path} more than once")
 
 
-def _check_topics(config: BrokerConfig) -> None:
-    if not config.log_cleanup_policy:
-        raise invalid("log.cleanup.policy", "", "it must name at least one policy")
+def _check_groups(config: BrokerConfig) -> None:
+    protocols, tags = REBALANCE_PROTOCOLS, RACK_TAGS
+    if "classic" not in config.group_coordinator_rebalance_protocols:
+        raise ConfigError(
+            f"{protocols}: disabling the 'classic' protocol is not supported", protocols
+        )
+    named = config.group_streams_rack_aware_assignment_tags
+    if len(set(named)) < len(named):
+        raise ConfigError(f"{tags} must not contain duplicate tag keys.", tags)
+
+
+def _check_connections(config: BrokerConfig) -> None:
+    queued, largest = config.queued_max_request_bytes, config.socket_request_max_bytes
+    if 0 < queued < largest:
+        names = ("queued.max.request.bytes", "socket.request.max.bytes")
+        why = f"{names[0]} ({queued}) must not be less than {names[1]} ({largest})"
+        raise ConfigError(why, *names)
+    delay_ms, idle_ms = (
+        config.connection_failed_authentication_delay_ms,
+        config.connections_max_idle_ms,
+    )
+    if 0 <= idle_ms <= delay_ms:
+        names = ("connections.max.idle.ms", "connection.failed.authentication.delay.ms")
+        why = f"{names[0]} ({idle_ms}) must be more than {names[1]} ({delay_ms})"
+        raise ConfigError(why, *names)
+    if config.max_connections_per_ip == 0 and not config.max_connections_per_ip_overrides:
+        names = ("max.connections.per.ip", "max.connections.per.ip.overrides")
+        raise ConfigError(f"{names[0]} can be 0 only if {names[1]} is set", *names)
 
 
 def _check_listeners(config: BrokerConfig) -> None:

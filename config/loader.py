@@ -18,7 +18,7 @@ from config.machine.processes import Process, derived_keys, own_key
 from config.passwords.providers import NOTHING, PROVIDERS, is_of_provider, read_providers
 from config.passwords.secret_files import names_secret_file, readable_by_others, stated_secrets
 from config.precedence import unprefixed
-from config.values import parse_value
+from config.values import parse_value, split_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -248,9 +248,10 @@ def _build(
     values: dict[str, Value], effective: dict[str, _Statement], providers: ConfigProviders
 ) -> BrokerConfig:
     stated = {name: statement.text for name, statement in effective.items()}
-    config = BrokerConfig(stated=stated, providers=providers, **values)
+    places = {name: statement.place for name, statement in effective.items()}
+    config = BrokerConfig(stated=stated, places=places, providers=providers, **values)
     if not config.log_dirs:
-        config = dataclasses.replace(config, log_dirs=(config.log_dir,))
+        config = dataclasses.replace(config, log_dirs=split_list(config.log_dir))
     if "node.id" in stated and "broker.id" not in stated:
         config = dataclasses.replace(config, broker_id=config.node_id)
     return config

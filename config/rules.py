@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from config.errors import invalid
+from config.errors import ConfigError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,6 +88,20 @@ class OneOf:
 
     def _folded(self, text: str) -> str:
         return text.lower() if self.ignore_case else text
+
+
+@dataclass(frozen=True, slots=True)
+class NotEmpty:
+    """Any string but the empty one, or any list with elements."""
+
+    def check(self, name: str, value: object) -> None:
+        """Raise ConfigError for nothing."""
+        if not value:
+            why = "must not be empty. Valid values include: any non-empty value"
+            raise ConfigError(f"Configuration '{name}' {why}", name)
+
+    def __str__(self) -> str:
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

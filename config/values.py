@@ -12,7 +12,7 @@ from config.key import Key, Type, Value
 from config.rules import ThrottledReplicas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
@@ -30,6 +30,8 @@ def parse_value(name: str, key: Key, text: str) -> Value:
         value = _PARSERS[key.type](text.strip(_BLANKS), key)
     except ValueError as problem:
         raise invalid(name, text, str(problem)) from None
+    if isinstance(value, tuple | frozenset) and not isinstance(key.rule, ThrottledReplicas):
+        _refuse_empty_elements(name, value)
     check_value(name, key, value)
     return value
 
@@ -40,9 +42,14 @@ def check_value(name: str, key: Key, value: Value) -> None:
         key.rule.check(name, value)
 
 
+def _refuse_empty_elements(name: str, elements: Collection[str]) -> None:
+    if "" in elements:
+        raise ConfigError(f"Configuration '{name}' values must not be empty.", name)
+
+
 def refuse_repetitions(name: str, key: Key, text: str) -> None:
     """Raise ConfigError if a list names an element twice."""
-    elements = _elements(text.strip(_BLANKS)) if key.type is Type.LIST else []
+    elements = split_list(text.strip(_BLANKS)) if key.type is Type.LIST else ()
     if len(set(elements)) < len(elements):
         raise ConfigError(f"Configuration '{name}' values must not be duplicated.", name)
 
@@ -58,10 +65,15 @@ def normal_text(name: str, key: Key, text: str) -> str:
         return text
     if key.type is not Type.LIST:
         return format_value(value) or ""
-    elements = _elements(text.strip(_BLANKS))
+    elements = split_list(text.strip(_BLANKS))
     if not isinstance(key.rule, ThrottledReplicas):  # the one list that may have repetitions
-        elements = [*dict.fromkeys(elements)]
+        elements = tuple(dict.fromkeys(elements))
     return ",".join(elements)
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """The elements of a list, which has none if the text is empty."""
+    return tuple(_COMMA.split(text)) if text else ()
 
 
 def format_value(value: Value) -> str | None:
@@ -113,12 +125,8 @@ def _double(text: str, key: Key) -> float:
 
 
 def _list(text: str, key: Key) -> tuple[str, ...] | frozenset[str]:
-    elements = _elements(text)
-    return frozenset(elements) if isinstance(key.default, frozenset) else tuple(elements)
-
-
-def _elements(text: str) -> list[str]:
-    return _COMMA.split(text) if text else []
+    elements = split_list(text)
+    return frozenset(elements) if isinstance(key.default, frozenset) else elements
 
 
 def _string(text: str, _: Key) -> str:

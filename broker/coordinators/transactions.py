@@ -59,7 +59,6 @@ def transaction_settings(rules: TransactionRules) -> TransactionSettings:
     return TransactionSettings(
         max_timeout_ms=config.transaction_max_timeout_ms,
         id_expiration_ms=config.transactional_id_expiration_ms,
-        is_two_phase_commit_enabled=config.transaction_two_phase_commit_enable,
         finalised=partial(rules.features.level, TRANSACTION_VERSION),
     )
 

@@ -47,7 +47,7 @@ class AsyncBroker(AsyncFaultyRequests):
     @classmethod
     async def started(cls, settings: BrokerSettings) -> Self:
         """Start one; raises EmbeddedBrokerError."""
-        ports = [ReservedPort() for _ in range(1 if settings.security is None else 2)]
+        ports = [ReservedPort() for _ in range(settings.ports_wanted)]
         self = cls(settings.at(*(port.number for port in ports)), ports)
         watch()
         try:

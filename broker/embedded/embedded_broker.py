@@ -205,7 +205,7 @@ class _Started:
 
     def __init__(self, settings: BrokerSettings, isolation: Isolation) -> None:
         self._process = os.getpid()
-        self._ports = [ReservedPort() for _ in range(1 if settings.security is None else 2)]
+        self._ports = [ReservedPort() for _ in range(settings.ports_wanted)]
         self.settings = settings.at(*(port.number for port in self._ports))
         self._clean_up = weakref.finalize(self, _remove, self._process, settings.directory)
         self.engine: Engine = _engine(self.settings, isolation)

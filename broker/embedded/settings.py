@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import tempfile
 import warnings
 from pathlib import Path
@@ -86,7 +87,7 @@ class BrokerSettings:
     @property
     def bootstrap_server(self) -> str:
         """Where clients connect: as configured, or else at the port reserved for it."""
-        named = self.config.get("advertised.listeners") or self.config.get("listeners")
+        named = self.config.get("advertised.listeners") or self.config.get(LISTENERS)
         if named is None:
             return f"{HOST}:{self.port}"
         host, port = split_address(named.partition(",")[0].partition("://")[2].strip())
@@ -104,9 +105,22 @@ class BrokerSettings:
         keys = {} if self.security is None else self.security.kafka_python_keys
         return {"bootstrap_servers": self.bootstrap_server, **keys}
 
-    def at(self, port: int, own_port: int | None = None) -> BrokerSettings:
-        """The same, at those ports."""
-        return dataclasses.replace(self, port=port, own_port=own_port)
+    @property
+    def ports_wanted(self) -> int:
+        """Number of ports to choose for it: of its own listeners, or of those with port 0."""
+        named = self.config.get(LISTENERS)
+        if named is not None:
+            return max(1, len(_CHOSEN_PORT.findall(named)))
+        return 1 if self.security is None else 2
+
+    def at(self, *ports: int) -> BrokerSettings:
+        """The same, at those ports, of which there are `ports_wanted`."""
+        config = dict(self.config)
+        if LISTENERS in config:
+            chosen = iter(ports)
+            config[LISTENERS] = _CHOSEN_PORT.sub(lambda _: f":{next(chosen)}", config[LISTENERS])
+        own_port = ports[1] if len(ports) > 1 and LISTENERS not in config else None
+        return dataclasses.replace(self, port=ports[0], own_port=own_port, config=config)
 
     def write(self) -> Path:
         """Write the property file; returns its path."""
@@ -119,13 +133,17 @@ class BrokerSettings:
         protocol = "PLAINTEXT" if self.security is None else self.security.protocol
         clients = f"{protocol}://{HOST}:{self.port}"
         if self.own_port is None:
-            return {"listeners": clients}
+            return {LISTENERS: clients}
         return {
-            "listeners": f"{clients},{OWN_LISTENER}://{HOST}:{self.own_port}",
+            LISTENERS: f"{clients},{OWN_LISTENER}://{HOST}:{self.own_port}",
             "listener.security.protocol.map": f"{protocol}:{protocol},{OWN_LISTENER}:PLAINTEXT",
             "inter.broker.listener.name": OWN_LISTENER,
         }
 
+
+LISTENERS: Final = "listeners"
+_CHOSEN_PORT: Final = re.compile(r":0+(?=\s*(?:,|$))")
+"""Port 0 of a listener: the system chooses one."""
 
 SUPER_USERS: Final = "super.users"
 OWN_LISTENER: Final = "BROKERS"

@@ -7,6 +7,7 @@ is waited for on the event loop.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import logging
 import socket
@@ -41,7 +42,11 @@ class HttpEndpoint:
     def __init__(
         self, name: str, host: str, port: int, protection: Protection = UNPROTECTED
     ) -> None:
-        """Take the address; raises ListenError. `name` says what is served, in log lines."""
+        """Take the address; raises ListenError.
+
+        `name` says what is served, in log lines; with dots, its keys `host` and `port` begin so.
+        """
+        host = host.removeprefix("[").removesuffix("]")
         where = join_address(host or "*", port)
         self._name = name
         self._protection = protection
@@ -49,7 +54,9 @@ class HttpEndpoint:
         try:
             self._server = make_server(host, port, self._answer, server_class, _Handler)
         except OSError as error:
-            raise ListenError(f"{name}: {why_not_bound(error, host, where)}") from None
+            part = "port" if error.errno == errno.EADDRINUSE else "host"
+            key = f"{name.replace(' ', '.')}.{part}"
+            raise ListenError(why_not_bound(error, host, where), key) from None
         self._application: WSGIApplication | None = None
         self._is_closed = False
         self.port: int = self._server.server_port

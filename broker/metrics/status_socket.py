@@ -48,7 +48,7 @@ class StatusSocket:
         except OSError as error:
             self._socket.close()
             why = error.strerror or str(error)
-            raise ListenError(f"status.socket: cannot listen on {path}: {why}") from None
+            raise ListenError(f"cannot listen on {path}: {why}", "status.socket") from None
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name="status", daemon=True)
         self._thread.start()

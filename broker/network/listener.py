@@ -52,6 +52,11 @@ SYSTEM_BUFFER = -1
 class ListenError(Exception):
     """A listener could not be opened; the text names it and the reason, in one line."""
 
+    def __init__(self, text: str, key: str) -> None:
+        """`key` is the configuration key that the address stands in."""
+        super().__init__(f"{key}: {text}")
+        self.key = key
+
 
 @dataclass(slots=True)
 class Door:
@@ -271,7 +276,7 @@ def _naming(endpoint: Endpoint) -> Iterator[None]:
         yield
     except OSError as error:
         raise ListenError(
-            f"listener {endpoint.name}: {why_not_bound(error, endpoint.host, where)}"
+            f"listener {endpoint.name}: {why_not_bound(error, endpoint.host, where)}", "listeners"
         ) from None
 
 

@@ -88,7 +88,10 @@ async def take_addresses(config: BrokerConfig, machine: Machine, undo: UndoStack
         lookups = await wanted_lookups(config)
         if lookups is not None:
             undo.push("giving up the address of the key index", lookups.close)
-    except (ConfigError, ListenError) as error:
+    except ListenError as error:
+        place = config.places.get(error.key)
+        raise StartError(f"{place}: {error}" if place else str(error)) from None
+    except ConfigError as error:
         raise StartError(str(error)) from None
     advertised = advertised_endpoints(configured, ports)
     machine.platform.look_up_advertised({name: one.host for name, one in advertised.items()})

@@ -24,9 +24,9 @@ _INTRODUCTION = """\
 
 Every key of broker, topics and groups: type, default, range, and when it can change. Written by
 `make reference` from the rows in `config/`. Keys, types, defaults and ranges are those of
-Apache Kafka 3.9.1, or of 4.3.1 for keys that only it has. Keys that Apache Kafka does not have are
-in a separate section. At startup, a broker logs a warning for each key without effect, with
-file and line number.
+Apache Kafka 3.9.1, or of 4.3.1 and 4.4.0 for keys that only these have; where 4.4.0 refuses values
+that 3.9.1 takes, they are refused. Keys that Apache Kafka does not have are in a separate section.
+At startup, a broker logs a warning for each key without effect, with file and line number.
 
 | mark | meaning |
 |---|---|

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from config.key import CLUSTER_WIDE, HIGH, INT_MAX, boolean, integer, string, strings
-from config.rules import OneOf
+from config.rules import NotEmpty, OneOf
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -21,6 +21,7 @@ class GroupKeys:
     group_consumer_assignors: tuple[str, ...] = strings(
         "org.apache.kafka.coordinator.group.assignor.UniformAssignor",
         "org.apache.kafka.coordinator.group.assignor.RangeAssignor",
+        rule=NotEmpty(),
         acts=True,
     )
     """Assignors the broker offers to consumer groups; the first is the default."""
@@ -43,7 +44,6 @@ class GroupKeys:
     group_consumer_migration_policy: str = string(
         "bidirectional",
         rule=OneOf(("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"), ignore_case=True),
-        internal=True,
         acts=True,
     )
     """Whether groups may change between the two protocols with members in them."""
@@ -65,7 +65,7 @@ class GroupKeys:
     group_consumer_session_timeout_ms: int = integer(45_000, low=1, acts=True)
     """Silence after which a member of a consumer group is removed."""
 
-    group_coordinator_append_linger_ms: int = integer(10, low=0)
+    group_coordinator_append_linger_ms: int = integer(10, low=-1)
     """How long the group coordinator gathers writes into one batch."""
 
     group_coordinator_background_threads: int = integer(2, low=1, importance=HIGH)

@@ -26,7 +26,7 @@ class KraftKeys:
     controller_performance_sample_period_ms: int = long(60_000, low=100, internal=True)
     """How often the slowest controller event is logged."""
 
-    controller_quorum_append_linger_ms: int = integer(25)
+    controller_quorum_append_linger_ms: int = integer(25, low=0)
     """How long the Raft leader gathers writes."""
 
     controller_quorum_auto_join_enable: bool = boolean(False, importance=LOW)
@@ -35,10 +35,10 @@ class KraftKeys:
     controller_quorum_bootstrap_servers: tuple[str, ...] = strings(importance=HIGH)
     """Where to find the Raft quorum."""
 
-    controller_quorum_election_backoff_max_ms: int = integer(1000, importance=HIGH)
+    controller_quorum_election_backoff_max_ms: int = integer(1000, low=0, importance=HIGH)
     """Longest wait before a new Raft election."""
 
-    controller_quorum_election_timeout_ms: int = integer(1000, importance=HIGH)
+    controller_quorum_election_timeout_ms: int = integer(1000, low=0, importance=HIGH)
     """How long a Raft candidate waits for votes."""
 
     controller_quorum_fetch_max_bytes: int = integer(1 << 20, low=1, importance=LOW)
@@ -47,13 +47,13 @@ class KraftKeys:
     controller_quorum_fetch_snapshot_max_bytes: int = integer(1 << 20, low=1, importance=LOW)
     """Most bytes of one fetch of a Raft snapshot."""
 
-    controller_quorum_fetch_timeout_ms: int = integer(2000, importance=HIGH)
+    controller_quorum_fetch_timeout_ms: int = integer(2000, low=0, importance=HIGH)
     """How long a Raft follower waits for its leader."""
 
-    controller_quorum_request_timeout_ms: int = integer(2000)
+    controller_quorum_request_timeout_ms: int = integer(2000, low=0)
     """How long a Raft request may take."""
 
-    controller_quorum_retry_backoff_ms: int = integer(20, importance=LOW)
+    controller_quorum_retry_backoff_ms: int = integer(20, low=0, importance=LOW)
     """Wait before a Raft request is sent again."""
 
     controller_quorum_voters: tuple[str, ...] = strings(importance=HIGH)

@@ -19,6 +19,7 @@ from config.key import (
     string_set,
     strings,
 )
+from config.rules import NotEmpty
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -33,7 +34,12 @@ class LogKeys:
     )
     """Default of the topic key `cleanup.policy`."""
 
-    log_dir: str = string("/tmp/kafka-logs", importance=HIGH, acts=True)  # noqa: S108  # Apache Kafka's default
+    log_dir: str = string(
+        "/tmp/kafka-logs",  # noqa: S108  # Apache Kafka's default
+        rule=NotEmpty(),
+        importance=HIGH,
+        acts=True,
+    )
     """Where logs are kept, when `log.dirs` does not say."""
 
     log_dir_failure_timeout_ms: int = long(30_000, low=1, importance=LOW)
@@ -47,7 +53,9 @@ class LogKeys:
     )
     """Default of the topic key `flush.messages`."""
 
-    log_flush_interval_ms: int | None = long(None, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
+    log_flush_interval_ms: int | None = long(
+        None, low=0, importance=HIGH, scope=CLUSTER_WIDE, acts=True
+    )
     """Default of the topic key `flush.ms`; unset takes the scheduler's interval."""
 
     log_flush_offset_checkpoint_interval_ms: int = integer(
@@ -55,7 +63,7 @@ class LogKeys:
     )
     """How often it is noted up to where logs are safe on disk."""
 
-    log_flush_scheduler_interval_ms: int = long(LONG_MAX, importance=HIGH, acts=True)
+    log_flush_scheduler_interval_ms: int = long(LONG_MAX, low=0, importance=HIGH, acts=True)
     """How often it is checked whether a log is due to be forced to disk."""
 
     log_flush_start_offset_checkpoint_interval_ms: int = integer(
@@ -124,10 +132,12 @@ class LogKeys:
     log_roll_jitter_hours: int = integer(0, low=0, importance=HIGH, acts=True)
     """Default of the topic key `segment.jitter.ms`, in hours."""
 
-    log_roll_jitter_ms: int | None = long(None, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
+    log_roll_jitter_ms: int | None = long(
+        None, low=0, importance=HIGH, scope=CLUSTER_WIDE, acts=True
+    )
     """Default of the topic key `segment.jitter.ms`; wins over hours."""
 
-    log_roll_ms: int | None = long(None, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
+    log_roll_ms: int | None = long(None, low=1, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
     """Default of the topic key `segment.ms`; wins over hours."""
 
     log_segment_bytes: int = integer(

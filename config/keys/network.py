@@ -16,6 +16,7 @@ from config.key import (
     string,
     strings,
 )
+from config.rules import NotEmpty
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -23,7 +24,7 @@ class NetworkKeys:
     """Listeners, sockets, connections and request queues."""
 
     advertised_listeners: tuple[str, ...] = optional_strings(
-        importance=HIGH, scope=PER_BROKER, acts=True
+        rule=NotEmpty(), importance=HIGH, scope=PER_BROKER, acts=True
     )
     """What clients are told to connect to, where that differs from `listeners`."""
 
@@ -39,7 +40,7 @@ class NetworkKeys:
     early_start_listeners: tuple[str, ...] = optional_strings(importance=HIGH)
     """Listeners that accept connections before the broker is fully started."""
 
-    inter_broker_listener_name: str | None = string(None, acts=True)
+    inter_broker_listener_name: str | None = string(None, rule=NotEmpty(), acts=True)
     """Listener through which brokers talk to each other."""
 
     listener_security_protocol_map: str = string(

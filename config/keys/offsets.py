@@ -29,7 +29,7 @@ class OffsetKeys:
     offsets_retention_minutes: int = integer(10_080, low=1, importance=HIGH, acts=True)
     """How long offsets of an empty group, or of no group, are kept."""
 
-    offsets_topic_compression_codec: int = integer(0, importance=HIGH)
+    offsets_topic_compression_codec: int = integer(0, low=0, high=4, importance=HIGH)
     """Codec of the offsets topic: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
 
     offsets_topic_num_partitions: int = integer(50, low=1, importance=HIGH, acts=True)

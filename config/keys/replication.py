@@ -28,7 +28,7 @@ class ReplicationKeys:
     inter_broker_protocol_version: str = string("3.9-IV0")
     """Version in which brokers talk to each other; this one speaks 3.9-IV0."""
 
-    num_replica_fetchers: int = integer(1, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
+    num_replica_fetchers: int = integer(1, low=1, importance=HIGH, scope=CLUSTER_WIDE, acts=True)
     """Connections with which each other broker is followed."""
 
     replica_fetch_backoff_ms: int = integer(1000, low=0, acts=True)

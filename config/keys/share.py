@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from config.key import CLUSTER_WIDE, HIGH, LOW, boolean, integer, short, string, strings
+from config.rules import NotEmpty
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -23,7 +24,7 @@ class ShareKeys:
     group_share_assignor_offload_enable: bool = boolean(True, internal=True, scope=CLUSTER_WIDE)
     """Whether Apache Kafka assigns on a thread of its own."""
 
-    group_share_assignors: tuple[str, ...] = strings("simple")
+    group_share_assignors: tuple[str, ...] = strings("simple", rule=NotEmpty())
     """Assignors offered to share groups."""
 
     group_share_delivery_count_limit: int = integer(5, low=2, high=10, acts=True)
@@ -73,7 +74,7 @@ class ShareKeys:
     group_share_max_share_sessions: int = integer(2000, low=1, acts=True)
     """Share sessions remembered at one time."""
 
-    group_share_max_size: int = short(200, low=10, high=1000, acts=True)
+    group_share_max_size: int = short(200, low=1, high=1000, acts=True)
     """Members a share group may have."""
 
     group_share_min_assignment_interval_ms: int = integer(0, low=0, acts=True)
@@ -129,7 +130,9 @@ class ShareKeys:
     )
     """Changes written between two snapshots of a share partition."""
 
-    share_coordinator_state_topic_compression_codec: int = integer(0, importance=HIGH)
+    share_coordinator_state_topic_compression_codec: int = integer(
+        0, low=0, high=4, importance=HIGH
+    )
     """Codec of the share state topic, by number."""
 
     share_coordinator_state_topic_min_isr: int = short(2, low=1, importance=HIGH, acts=True)

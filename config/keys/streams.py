@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from config.key import CLUSTER_WIDE, INT_MAX, LOW, boolean, class_name, integer, long, strings
+from config.rules import NotEmpty
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -20,7 +21,7 @@ class StreamsKeys:
     group_streams_assignor_offload_enable: bool = boolean(True, internal=True, scope=CLUSTER_WIDE)
     """Whether Apache Kafka assigns on a thread of its own."""
 
-    group_streams_assignors: tuple[str, ...] = strings("sticky")
+    group_streams_assignors: tuple[str, ...] = strings("sticky", rule=NotEmpty())
     """Assignors offered to streams groups; the first is the default, and there is no other."""
 
     group_streams_heartbeat_interval_ms: int = integer(5000, low=1, acts=True)

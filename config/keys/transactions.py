@@ -52,7 +52,7 @@ class TransactionKeys:
     transaction_state_log_segment_bytes: int = integer(100 << 20, low=1, importance=HIGH, acts=True)
     """Segment size of the transaction topic."""
 
-    transaction_two_phase_commit_enable: bool = boolean(False, importance=LOW, acts=True)
+    transaction_two_phase_commit_enable: bool = boolean(False, importance=LOW)
     """Whether transactions may take part in two-phase commit."""
 
     transactional_id_expiration_ms: int = integer(604_800_000, low=1, importance=HIGH, acts=True)

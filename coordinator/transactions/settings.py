@@ -21,7 +21,7 @@ class TransactionSettings:
     id_expiration_ms: int = 604_800_000
     """transactional.id.expiration.ms"""
     is_two_phase_commit_enabled: bool = False
-    """transaction.two.phase.commit.enable"""
+    """For InitProducerId 6, which is not served (GAPS.md)."""
     finalised: Callable[[], int] = lambda: NEWEST_VERSION
     """What the feature `transaction.version` is finalised at; it can change."""
 

@@ -248,4 +248,6 @@ def _sort_names(
             found.append(_Found(entry.name, future[0], future[1], entry.stamp, future[2]))
         elif entry.name.endswith((file_names.FUTURE_DIRECTORY, file_names.STRAY_DIRECTORY)):
             report.note(f"{directory.path}/{entry.name} is left alone")
+        else:
+            LOGGER.info("%s/%s is no partition's: left alone", directory.path, entry.name)
     return found

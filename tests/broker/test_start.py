@@ -148,7 +148,9 @@ def test_port_in_use_is_named(start: Start) -> None:
 
         line = start(f"listeners=PLAINTEXT://127.0.0.1:{port}")
 
-    assert line == f"listener PLAINTEXT: 127.0.0.1:{port} is already in use"
+    assert line == (
+        f"--override: listeners: listener PLAINTEXT: 127.0.0.1:{port} is already in use"
+    )
 
 
 def test_host_that_is_not_ours_is_refused(start: Start) -> None:
@@ -157,7 +159,8 @@ def test_host_that_is_not_ours_is_refused(start: Start) -> None:
     line = start(f"listeners=PLAINTEXT://192.0.2.1:{port}")
 
     assert line == (
-        f"listener PLAINTEXT: cannot listen on 192.0.2.1:{port}: cannot assign requested address"
+        "--override: listeners: listener PLAINTEXT: "
+        f"cannot listen on 192.0.2.1:{port}: cannot assign requested address"
     )
 
 
@@ -165,7 +168,19 @@ def test_host_without_an_address_is_refused(start: Start) -> None:
     line = start("listeners=PLAINTEXT://no-such-host.invalid:9092")
 
     assert line.startswith(
-        "listener PLAINTEXT: cannot listen on no-such-host.invalid:9092: no address is known for no"
+        "--override: listeners: listener PLAINTEXT: "
+        "cannot listen on no-such-host.invalid:9092: no address is known for no"
+    )
+
+
+def test_line_of_the_file_with_a_listener_on_no_interface_is_named(
+    start: Start, tmp_path: Path
+) -> None:
+    line = start(properties="listeners=PLAINTEXT://[::1%nosuch]:9192\n")
+
+    assert line.endswith(
+        f"{tmp_path}/server.properties:4: listeners: listener PLAINTEXT: "
+        "cannot listen on [::1%nosuch]:9192: there is no interface nosuch"
     )
 
 

@@ -138,7 +138,7 @@ def test_an_empty_value_is_shown_as_one(path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("override", ["listeners=localhost:9092", "log.cleanup.policy="])
+@pytest.mark.parametrize("override", ["listeners=localhost:9092", "broker.id="])
 def test_what_is_wrong_with_an_override_is_said_to_be_of_an_override(
     path: Path, override: str
 ) -> None:
@@ -223,9 +223,17 @@ def test_an_override_is_key_equals_value(path: Path, override: str) -> None:
         ("broker.id=-5", "at least -1"),
         ("broker.id=-1\nbroker.id.generation.enable=false", "at least 0"),
         ("broker.id=1\nnode.id=2", "differs from broker.id"),
-        ("log.cleanup.policy=", "at least one policy"),
         ("log.retention.minutes=0", "must be unlimited"),
         ("listeners=nonsense", "NAME://host:port"),
+        ("queued.max.request.bytes=1000", r"less than socket\.request\.max\.bytes"),
+        ("connections.max.idle.ms=100", r"connection\.failed\.authentication\.delay\.ms"),
+        ("max.connections.per.ip=0", r"max\.connections\.per\.ip\.overrides is set"),
+        ("group.coordinator.rebalance.protocols=consumer", "disabling the 'classic' protocol"),
+        ("group.streams.rack.aware.assignment.tags=a,b,a", "duplicate tag keys"),
+        ("group.streams.num.warmup.replicas=99", r"group\.streams\.max\.warmup\.replicas"),
+        ("group.streams.task.offset.interval.ms=1", r"group\.streams\.min\.task\.offset"),
+        ("log.cleanup.policy=delete,", "'log.cleanup.policy' values must not be empty"),
+        ("log.roll.ms=0", "log.roll.ms: Value must be at least 1"),
         *(
             (f"group.{kind}.session.timeout.ms=99999", rf"than group\.{kind}\.max\.session")
             for kind in ("consumer", "share", "streams")

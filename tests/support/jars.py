@@ -32,6 +32,7 @@ PROGRAMS = {
     "tests/benchmarks/java/ShareLoad.java": (KAFKA_4,),
     "tests/benchmarks/java/TransactionLoad.java": (KAFKA_4,),
     "tests/golden/GoldenBatches.java": (KAFKA_4,),
+    "tests/golden/GoldenConfigs.java": (KAFKA_4,),
     "tests/golden/GoldenMessages.java": (KAFKA_3, KAFKA_4_3, KAFKA_4),
     "tests/golden/GoldenPatterns.java": (KAFKA_4,),
     "tests/golden/GoldenQuotas.java": (KAFKA_4,),

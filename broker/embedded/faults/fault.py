@@ -60,6 +60,8 @@ class Fault:
                 raise TypeError(f"{name} is a string or None, not {text!r}")
         if self.topic is not None and self.request is not None and not names_topics(self.request):
             raise ValueError(f"topic: {self.request.__name__} names no topics")
+        if self.mischief is Mischief.FAIL and self.error is ErrorCode.NONE:
+            raise ValueError("error: NONE is no error to answer with")
 
     def concerns(
         self, request: type[Request], client_id: str | None, topics: Collection[str]

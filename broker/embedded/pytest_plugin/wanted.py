@@ -37,8 +37,8 @@ class Wanted:
     def marked(self, marker: pytest.Mark) -> Wanted:
         """The same, with what a marker says on top."""
         said = dict(marker.kwargs)
-        for name in TOPIC_OPTIONS:
-            said.pop(name, None)
+        _check_partitions(said.pop("partitions", 1))
+        _check_mapping("topic_config", said.pop("topic_config", {}))
         config = said.pop("config", {})
         unknown = said.keys() - {"brokers", "storage", "isolation", "security"}
         if unknown or marker.args:
@@ -47,8 +47,7 @@ class Wanted:
                 "@pytest.mark.kafka takes config, brokers, storage, isolation, security, "
                 f"partitions and topic_config by name, not {wrong}"
             )
-        if not isinstance(config, Mapping):
-            raise pytest.UsageError(f"{MARKED}: config is a mapping, and not {config!r}")
+        _check_mapping("config", config)
         both = {**dict(self.config), **{name: _text(value) for name, value in config.items()}}
         found = dataclasses.replace(self, config=tuple(sorted(both.items())), **said)
         return found.checked(f"{MARKED}: ")
@@ -122,6 +121,18 @@ def wanted_by_all(config: pytest.Config) -> Wanted:
         _said(config, "security") or None,
     )
     return found.checked("kafka_")
+
+
+def _check_partitions(count: object) -> None:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise pytest.UsageError(
+            f"{MARKED}: partitions is a whole number from 1 on, and not {count!r}"
+        )
+
+
+def _check_mapping(option: str, config: object) -> None:
+    if not isinstance(config, Mapping):
+        raise pytest.UsageError(f"{MARKED}: {option} is a mapping, and not {config!r}")
 
 
 def _said(config: pytest.Config, name: str) -> Any:  # noqa: ANN401 - text or number

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from broker.metrics.endpoint import MetricsEndpoint
+from broker.network.listener import ListenError
 from compiled.activation import activation
 from protocol.errors import ErrorCode
 from tests.broker.test_processes import create, produce, read_offsets
@@ -158,16 +160,24 @@ def test_an_endpoint_whose_port_is_taken_ends_the_start_in_one_line(tmp_path: Pa
         broker = ours(tmp_path, {"metrics.port": str(taken)})
         broker.launch()
         assert broker.wait_until_ended() == 1
-    assert broker.output_tail() == f"metrics: 127.0.0.1:{taken} is already in use"
+    assert broker.output_tail().endswith(f": metrics.port: 127.0.0.1:{taken} is already in use")
 
 
 def test_a_metrics_host_without_an_address_is_told_in_words(tmp_path: Path) -> None:
     broker = ours(tmp_path, {"metrics.port": "0", "metrics.host": "no-such-host.invalid"})
     broker.launch()
     assert broker.wait_until_ended() == 1
-    assert broker.output_tail().startswith(
-        "metrics: cannot listen on no-such-host.invalid:0: no address is known for no-such-host"
+    assert (
+        ": metrics.host: cannot listen on no-such-host.invalid:0: no address is known for no-such"
+        in broker.output_tail()
     )
+
+
+@pytest.mark.parametrize("host", ["::1%nope", "[::1%nope]"])
+def test_metrics_host_without_an_interface_is_shown_in_one_pair_of_brackets(host: str) -> None:
+    why = re.escape("metrics.host: cannot listen on [::1%nope]:9192: there is no interface nope")
+    with pytest.raises(ListenError, match=f"^{why}$"):
+        MetricsEndpoint(host, 9192)
 
 
 def test_without_a_port_nothing_of_it_is_imported() -> None:

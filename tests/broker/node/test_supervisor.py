@@ -137,5 +137,5 @@ def test_metrics_whose_port_is_taken_end_the_start_in_one_line(
     other = Node(tmp_path / "other", {"metrics.port": str(metrics_port)}, count=1)
     code, said = other.command()
     assert code == 1
-    assert said.splitlines()[-1] == f"metrics: 127.0.0.1:{metrics_port} is already in use"
+    assert said.splitlines()[-1] == f"metrics.port: 127.0.0.1:{metrics_port} is already in use"
     assert other.pid(0) is None

@@ -193,6 +193,31 @@ def test_listeners_of_the_users_own_are_where_clients_connect() -> None:
         assert produced(address, "orders", b"one") == [0]
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", ""])
+def test_clients_are_told_the_port_that_was_chosen_for_port_0(host: str) -> None:
+    with EmbeddedBroker({"listeners": f"PLAINTEXT://{host}:0"}) as broker:
+        assert not broker.bootstrap_servers.endswith(":0")
+        assert produced(broker.bootstrap_servers, "orders", b"one") == [0]
+
+
+def test_port_0_of_an_address_with_a_zone_is_chosen() -> None:
+    with EmbeddedBroker({"listeners": "PLAINTEXT://[::1%lo]:0"}) as broker:
+        host, _, port = broker.bootstrap_servers.rpartition(":")
+        assert host == "[::1%lo]"
+        socket.create_connection(("::1", int(port)), timeout=10).close()
+
+
+def test_each_listener_with_port_0_gets_a_port_of_its_own() -> None:
+    listeners = "PLAINTEXT://127.0.0.1:0,OTHER://127.0.0.1:0"
+    protocols = "PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT"
+    config = {"listeners": listeners, "listener.security.protocol.map": protocols}
+    with EmbeddedBroker(config) as broker:
+        first, second = broker.config["listeners"].split(",")
+        assert first == f"PLAINTEXT://{broker.bootstrap_servers}"
+        address = second.removeprefix("OTHER://")
+        assert produced(address, "orders", b"one") == [0]
+
+
 def test_aborted_records_are_not_shown_to_who_wants_committed_ones(
     broker: EmbeddedBroker, topic: str
 ) -> None:

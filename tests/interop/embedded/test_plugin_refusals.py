@@ -33,6 +33,10 @@ def test_a_marker_that_is_wrong_is_told(pytester: pytest.Pytester) -> None:
         ("brokers=0", "brokers is a whole number from 1 on, and not 0"),
         ("brokers='x'", "brokers is a whole number from 1 on, and not 'x'"),
         ("config='x'", "config is a mapping, and not 'x'"),
+        ("partitions='six'", "partitions is a whole number from 1 on, and not 'six'"),
+        ("partitions=1.5", "partitions is a whole number from 1 on, and not 1.5"),
+        ("partitions=0", "partitions is a whole number from 1 on, and not 0"),
+        ("topic_config=5", "topic_config is a mapping, and not 5"),
     ],
 )
 def test_a_value_that_a_marker_cannot_have_is_told(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -370,8 +371,11 @@ def test_damaged_checkpoint_is_said_and_nothing_lost(tmp_path: Path, name: str) 
         assert all_offsets(log) == list(range(100))
 
 
-def test_directories_of_others_are_left_alone(tmp_path: Path) -> None:
-    names = ["__cluster_metadata-0", "flights-0.0123-future", "lost+found"]
+def test_directories_of_others_are_left_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    names = ["__cluster_metadata-0", "flights-0.0123-future", "lost+found", "my dir", "foo-bar"]
     for name in names:
         (tmp_path / name).mkdir(parents=True)
 
@@ -380,3 +384,5 @@ def test_directories_of_others_are_left_alone(tmp_path: Path) -> None:
 
     assert (report.logs, len(report.notes)) == (0, 2)
     assert all((tmp_path / name).is_dir() for name in names)
+    for name in names[2:]:
+        assert f"{tmp_path}/{name} is no partition's: left alone" in caplog.messages

@@ -69,6 +69,7 @@ SUBJECTS = {
     "go": "programs in Go",
     "hostility": "hostile neighbours",
     "logs": "logs, compaction, retention",
+    "metadata_log": "the metadata log",
     "messaging": "delays and retries",
     "security": "TLS, SASL, ACLs, quotas",
     "streams": "streams groups",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from broker.embedded.faults.active_faults import ActiveFaults
 from broker.embedded.faults.fault import Fault, Mischief
 from broker.embedded.faults.request_topics import topics_of
+from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.produce import ProduceRequest
@@ -39,7 +40,7 @@ def test_one_that_is_removed_strikes_no_more_and_stays_counted() -> None:
 def test_the_first_of_several_strikes_until_it_is_used_up() -> None:
     faults = ActiveFaults()
     first = faults.add(Fault(DISCONNECT, ProduceRequest, times=1))
-    second = faults.add(Fault(Mischief.FAIL, None))
+    second = faults.add(Fault(Mischief.FAIL, None, ErrorCode.INVALID_RECORD))
 
     assert [strikes(faults) for _ in range(3)] == [True] * 3
     assert (faults.count(first), faults.count(second)) == (1, 2)

@@ -46,6 +46,11 @@ def test_an_argument_that_would_never_strike_is_refused(
         Fault(Mischief.FAIL, **arguments)
 
 
+def test_failing_without_an_error_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^error: NONE is no error"):
+        Fault(Mischief.FAIL, Produce, ErrorCode.NONE)
+
+
 @pytest.mark.parametrize(
     "request_class", [ApiVersions, FindCoordinator, HeartbeatRequest, DescribeConfigsRequest]
 )
