@@ -20,6 +20,7 @@ LIKELY = {
     "state of shares": "0-1",
     "locks": "13-14",
     "releases": "3-4",
+    "fencing of share leaders": "72-73",
 }
 """Seeds that showed those; any change of the broker may have others show them."""
 
