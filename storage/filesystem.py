@@ -15,7 +15,7 @@ import os
 import shutil
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from storage import linux_aio
 
@@ -38,6 +38,10 @@ if _sync_file_range is not None:
     _sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 
 
+LEADS_NOWHERE: Final = frozenset({errno.ENOENT, errno.ELOOP})
+"""What looking at the target of a symbolic link fails with when there is none."""
+
+
 class Stamp(NamedTuple):
     """What is another one once a file was written, or names in a directory have changed."""
 
@@ -54,6 +58,8 @@ class Entry(NamedTuple):
     name: str
     is_directory: bool
     stamp: Stamp
+    is_dangling: bool = False
+    """A symbolic link that leads nowhere; the stamp is its own."""
 
     @property
     def size(self) -> int:
@@ -265,8 +271,17 @@ class LocalFileSystem:
         entries = []
         with os.scandir(path) as found:
             for entry in found:
-                stamp = _stamp_of(entry.stat(follow_symlinks=True))
-                entries.append(Entry(entry.name, entry.is_dir(), stamp))
+                try:
+                    stamp = _stamp_of(entry.stat(follow_symlinks=True))
+                except OSError as error:
+                    if error.errno not in LEADS_NOWHERE or not entry.is_symlink():
+                        raise
+                    own = _stamp_of(entry.stat(follow_symlinks=False))
+                    entries.append(
+                        Entry(entry.name, is_directory=False, stamp=own, is_dangling=True)
+                    )
+                else:
+                    entries.append(Entry(entry.name, entry.is_dir(), stamp))
         return entries
 
     def names(self, path: str) -> list[str]:

@@ -12,7 +12,7 @@ import secrets
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from broker.cluster.admission import StartAbandonedError
 from broker.metadata.auto_topics import internal_topic_configs
@@ -34,6 +34,7 @@ from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
 from storage.directory.directories import LogDirectories
 from storage.errors import DirectoryRefusedError, LogDirectoryError
 from storage.log.log_settings import LogSettings
+from storage.segment.file_names import parse_partition_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +53,10 @@ logger = logging.getLogger(__name__)
 
 PROGRESS_AFTER_MS = 500
 """Loading that takes longer shows a progress bar, when somebody watches a terminal."""
+
+
+NOT_IN_LOGS: Final = "quotas, SCRAM users, ACLs, delegation tokens and dynamic broker settings"
+"""What is lost with the metadata of topics."""
 
 
 class OpenStore(NamedTuple):
@@ -91,7 +96,7 @@ async def open_store(
     store = await _connect(config, platform, executor)
     try:
         if store is None:
-            store = await _open_embedded(logs, executor)
+            store = await _open_embedded(config, logs, executor)
         else:
             _tell_of_unused_metadata(logs)
         patience = store_patience(config, store)
@@ -156,12 +161,42 @@ def _tell_of_unused_metadata(logs: LogDirectories) -> None:
             )
 
 
-async def _open_embedded(logs: LogDirectories, executor: Executor) -> MetadataStore:
+async def _open_embedded(
+    config: BrokerConfig, logs: LogDirectories, executor: Executor
+) -> MetadataStore:
     directory = _store_directory(logs)
+    if logs.identity.cluster_id is not None and not _may_hold_store(directory):
+        _tell_of_lost_metadata(config, logs, f"{directory}/{JOURNAL_NAME}")
     try:
         return await EmbeddedStore.open(LocalStoreFiles(directory), executor)
     except DamagedStoreError as error:
-        raise StartError(f"{directory}: {error}") from None
+        raise StartError(
+            f"{directory}: {error}; restore {JOURNAL_NAME} and {SNAPSHOT_NAME} from one backup, or "
+            "move both away to go on with the topics that are found, and without their "
+            f"configurations, {NOT_IN_LOGS}"
+        ) from None
+
+
+def _tell_of_lost_metadata(config: BrokerConfig, logs: LogDirectories, journal: str) -> None:
+    """Warn of what a used directory without a journal has lost, if there are logs in one.
+
+    Raises StartError where everybody could do what access control lists had forbidden.
+    """
+    online = [one.path for one in logs.directories if one.failure is None]
+    names = (name for path in online for name in os.listdir(path))  # noqa: PTH208
+    if not any(map(parse_partition_directory, names)):
+        return
+    lost = f"{journal} is missing in log directories of cluster {logs.identity.cluster_id}"
+    if config.authorizer_class_name and config.allow_everyone_if_no_acl_found:
+        raise StartError(
+            f"{lost}, and with it the ACLs, so that everybody may do everything; restore it, or "
+            "set allow.everyone.if.no.acl.found=false until they are created again"
+        )
+    logger.warning(
+        "%s: topics are imported without their configurations, and there are no %s; restore it, "
+        "unless another broker kept these elsewhere",
+        *(lost, NOT_IN_LOGS),
+    )
 
 
 def _store_directory(logs: LogDirectories) -> str:
@@ -171,13 +206,23 @@ def _store_directory(logs: LogDirectories) -> str:
         if any(Path(path, name).exists() for name in (JOURNAL_NAME, SNAPSHOT_NAME)):
             return path
     offline = [one.path for one in logs.directories if one.failure is not None]
-    if offline and logs.identity.cluster_id is not None:
+    if offline and (logs.identity.cluster_id is not None or any(map(_may_hold_store, offline))):
         raise StartError(
             "the metadata of topics is in none of the log directories that can be used, so it "
             f"must be in {' or '.join(offline)}, which cannot be; mend that, or take it out of "
             "log.dirs to go on with the topics of the others"
         )
     return online[0]
+
+
+def _may_hold_store(path: str) -> bool:
+    """Whether a log directory that cannot be used has the metadata, as far as one can see."""
+    try:
+        return not {JOURNAL_NAME, SNAPSHOT_NAME}.isdisjoint(os.listdir(path))  # noqa: PTH208
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 async def _obtain_broker_id(config: BrokerConfig, stored: int | None, store: MetadataStore) -> int:
@@ -215,11 +260,13 @@ def load_logs(
     took_ms = clock.monotonic_ms() - started_ms
     if report.unclean_directories and report.logs:
         logger.info(
-            "recovered %d logs in %s after an unclean stop: %d bytes checked, %d cut, in %d ms",
+            "recovered %d logs in %s after an unclean stop: %d bytes checked, %d cut, "
+            "%d removed in whole segments, in %d ms",
             report.logs,
             ", ".join(report.unclean_directories),
             report.bytes_read,
             report.bytes_cut,
+            report.bytes_removed,
             took_ms,
         )
     else:

@@ -349,7 +349,8 @@ class LogDirectories:
         try:
             found = meta_properties.decode(self._disk.filesystem.read(path))
         except DamagedFileError as error:
-            raise DirectoryRefusedError(f"{path} is damaged: {error.message}") from error
+            way_out = "restore it, or remove it to have it made anew"
+            raise DirectoryRefusedError(f"{path} is damaged: {error.message}; {way_out}") from error
         self.identity = self.identity.joined(found, path)
 
     def _add(self, log: Log) -> None:

@@ -24,7 +24,7 @@ from storage.log.log_settings import LogPlace, LogSettings
 from storage.segment import file_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from config.topic import TopicConfig
     from storage.directory.log_directory import LogDirectory
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from storage.log.log import Log
 
 LOGGER = logging.getLogger(__name__)
+UNIQUE_PART = slice(-32 - len(file_names.DELETED_DIRECTORY), -len(file_names.DELETED_DIRECTORY))
+"""Of the path of a deleted partition."""
 Offsets = dict[tuple[str, int], int]
 
 
@@ -45,13 +47,16 @@ class LoadReport:
     bytes_read: int = 0
     """By recovery."""
     bytes_cut: int = 0
+    """From the ends of files."""
+    bytes_removed: int = 0
+    """With whole segments, which lay behind what was cut."""
     notes: list[str] = field(default_factory=list)
     """One line for each thing that was not as it should be; they were logged too."""
 
-    def note(self, line: str) -> None:
+    def note(self, line: str, level: int = logging.WARNING) -> None:
         """Log a line and keep it."""
         self.notes.append(line)
-        LOGGER.warning("%s", line)
+        LOGGER.log(level, "%s", line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,8 @@ class DirectoryContents:
     """Replicas that were moving here from another directory."""
     deleted: list[str] = field(default_factory=list)
     """Paths of deleted partitions that wait for removal."""
+    missing: dict[tuple[str, int], str] = field(default_factory=dict)
+    """Partitions that had records when a checkpoint was written and have no directory there."""
     has_stale_checkpoints: bool = False
     """Whether one tells of a log that is not there: not to be believed of the next of its name."""
 
@@ -102,7 +109,12 @@ def load_all(
         contents.logs += found.logs
         contents.copies += found.copies
         contents.deleted += found.deleted
+        contents.missing.update(found.missing)
         contents.has_stale_checkpoints |= found.has_stale_checkpoints
+    there = {(log.topic, log.partition) for log in (*contents.logs, *contents.copies)}
+    for key, line in contents.missing.items():
+        if key not in there:  # nor was it taken to another directory
+            report.note(line, logging.ERROR)
     return contents
 
 
@@ -140,6 +152,7 @@ def load_directory(
         plan.progress(len(names), len(names), "")
         there = {(found.topic, found.partition) for found in names}
         contents.has_stale_checkpoints = not hints.keys <= there
+        contents.missing = hints.missing(there, contents.deleted)
     report.logs += len(contents.logs)
     return contents
 
@@ -159,6 +172,7 @@ def _look_and_load(
         raise DirectoryRefusedError(f"{error.message}; {_way_out(place, hints)}") from error
     report.bytes_read += outcome.bytes_read
     report.bytes_cut += outcome.bytes_cut
+    report.bytes_removed += outcome.bytes_removed
     report.notes += outcome.notes
     return log
 
@@ -212,6 +226,26 @@ class _Hints:
             self.cleaner_offsets.get(key, NEVER_CLEANED),
         )
 
+    def missing(
+        self, there: Collection[tuple[str, int]], deleted: Sequence[str]
+    ) -> dict[tuple[str, int], str]:
+        """What to say of each log that had records and is neither there nor deleted."""
+        lines = {}
+        for key in self.recovery_points.keys() - there:
+            start, end = self.log_starts.get(key, 0), self.recovery_points[key]
+            path = f"{self.path}/{file_names.partition_directory(*key)}"
+            is_deleted = any(
+                one == f"{self.path}/{file_names.deleted_directory(*key, one[UNIQUE_PART])}"
+                for one in deleted
+            )
+            if start < end and not is_deleted:
+                lines[key] = (
+                    f"{path} is missing, though {file_names.RECOVERY_POINTS} says that it was "
+                    f"flushed up to offset {end - 1}; without it the partition begins empty, "
+                    "unless a replica has its records"
+                )
+        return lines
+
     @staticmethod
     def _read(directory: LogDirectory, name: str, report: LoadReport) -> Offsets:
         path = f"{directory.path}/{name}"
@@ -232,7 +266,11 @@ def _sort_names(
     topics: dict[str, str] = {}
     for entry in sorted(directory.disk.filesystem.scan(directory.path)):
         if not entry.is_directory:
-            if file_names.is_half_written(entry.name):
+            if entry.is_dangling:
+                report.note(
+                    f"{directory.path}/{entry.name} is a link that leads nowhere: passed by"
+                )
+            elif file_names.is_half_written(entry.name):
                 directory.disk.filesystem.remove(f"{directory.path}/{entry.name}")
             continue
         key = file_names.parse_partition_directory(entry.name)

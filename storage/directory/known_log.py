@@ -135,6 +135,8 @@ def open_known(
             return None
         for segment, each in zip(segments, known.segments, strict=True):
             segment.adopt(each.size, each.offset_index_size, each.time_index_size)
+            if segment is not active:
+                segment.doubt_end()
         place.topic_id = known.topic_id
         epochs = LeaderEpochs(disk, place.path)
         epochs.restore(known.epochs)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from storage.directory import partition_metadata
@@ -14,7 +17,7 @@ from storage.log.log import Log
 from storage.log.log_contents import LogContents
 from storage.log.log_files import LogFiles
 from storage.log.log_offsets import NEVER_CLEANED, LogOffsets
-from storage.log.log_rules import has_delays
+from storage.log.log_rules import COMPACT, has_delays
 from storage.log.log_settings import LogPlace, LogSettings
 from storage.log.segments import Segments
 from storage.producer.aborted_recovery import rebuild_aborted
@@ -23,6 +26,8 @@ from storage.producer.producer_state import ProducerState
 from storage.producer.snapshot_files import Snapshots
 from storage.segment import file_names
 from storage.segment.aborted_index import ENTRY
+from storage.segment.batch_scan import CheckedScan
+from storage.segment.closed_segments import end_if_whole
 from storage.segment.recovery import recover_segment
 from storage.segment.segment import Segment
 from storage.segment.segment_files import PartitionFiles, SegmentFiles, survey
@@ -56,6 +61,9 @@ class LoadOutcome:
 
     bytes_read: int = 0
     bytes_cut: int = 0
+    """From the ends of files."""
+    bytes_removed: int = 0
+    """With whole segments."""
     notes: list[str] = field(default_factory=list)
     """One line for each thing that was not as it should be."""
 
@@ -100,6 +108,9 @@ class _Loader:
         self.epochs = LeaderEpochs(self.disk, self.path)
         self.loaded_epochs = self._load_epochs()
         self._is_to_check_delays = False
+        self._may_be_compacted = (
+            COMPACT in config.cleanup_policy or hints.cleaned_offset != NEVER_CLEANED
+        )
         self.doubtful: set[int] = set()
         """Base offsets of segments whose transaction index may be wrong."""
 
@@ -114,7 +125,7 @@ class _Loader:
         start_offset = max(self.hints.log_start_offset, segments[0].base_offset)
         if start_offset > end_offset:
             self._note(f"ends at {end_offset}, before its log start offset {start_offset}: emptied")
-            self._remove(segments, f"lies before the log start offset {start_offset}")
+            self._remove(segments, found, f"lies before the log start offset {start_offset}")
             segments = [self._new_segment(start_offset)]
             end_offset = start_offset
         contents = LogContents(
@@ -161,23 +172,37 @@ class _Loader:
             # One that ends at the recovery point may have been cut to that, and not flushed since.
             is_flushed = next_base is not None and next_base < self.hints.recovery_point
             if self.hints.was_clean or is_flushed:
-                self._adopt(segment, found)
+                self._adopt(segment, found, next_base)
             elif not found.size and not SPARSE_FILES & found.index_sizes.keys():
                 offsets = found.index_sizes.get(file_names.OFFSET_INDEX)
                 times = found.index_sizes.get(file_names.TIME_INDEX)
                 segment.adopt_empty(offsets, times)
+                self._check_gap(segment, segment.base_offset, next_base)
             elif self._recover(segment, found, next_base):
-                self._remove(segments[index + 1 :], "follows the cut")
+                self._remove(segments[index + 1 :], files, "follows the cut")
                 del segments[index + 1 :]
                 break
         # Unless it was just read: its end follows from what comes after the last index entry.
         if self.hints.was_clean:
             return self._end_after_clean_stop(segments[-1])
         offset = segments[-1].next_offset()
-        if offset < self.hints.recovery_point and not self.outcome.bytes_cut:
-            flushed = self.hints.recovery_point
-            self._note(f"{segments[-1].path} ends at {offset}, before its recovery point {flushed}")
+        if not self.outcome.bytes_cut:
+            self._check_end_after_crash(segments[-1], offset)
         return offset
+
+    def _check_end_after_crash(self, segment: Segment, offset: int) -> None:
+        """Tell of records that were flushed, or committed, and are gone without a trace."""
+        expected = {
+            "recovery point": self.hints.recovery_point,
+            "high watermark": self.hints.high_watermark,
+        }
+        name, beyond = max(expected.items(), key=itemgetter(1))
+        if self.hints.log_start_offset <= offset < beyond:  # else it is emptied, which is told
+            self._note(
+                f"{segment.path} ends at offset {offset}, before its {name} {beyond}: "
+                f"{_missing(offset, beyond)}",
+                logging.ERROR,
+            )
 
     def _end_after_clean_stop(self, segment: Segment) -> int:
         """The log end offset; what the file has got since its broker stopped is cut off.
@@ -204,7 +229,8 @@ class _Loader:
             )
         return offset
 
-    def _adopt(self, segment: Segment, found: SegmentFiles) -> None:
+    def _adopt(self, segment: Segment, found: SegmentFiles, next_base: int | None) -> None:
+        """Take over a segment that was flushed; it is closed if there is a next one."""
         offsets = found.index_sizes.get(file_names.OFFSET_INDEX)
         times = found.index_sizes.get(file_names.TIME_INDEX)
         needed = {file_names.OFFSET_INDEX, file_names.TIME_INDEX} if found.size else set()
@@ -214,12 +240,41 @@ class _Loader:
             self.doubtful.add(segment.base_offset)
         if not segment.adopt(found.size, offsets, times) or not is_complete:
             self._note(f"the indexes of {segment.path} are missing or damaged: rebuilt")
-            segment.rebuild_indexes()
+            with nullcontext() if next_base is None else suppress(DamagedFileError):
+                segment.rebuild_indexes()
+        if next_base is not None:
+            self._settle_closed(segment, found, next_base)
         if file_names.DELAY_INDEX in found.index_sizes:
             segment.adopt_delays(found.index_sizes[file_names.DELAY_INDEX])
         is_void = segment.delays is not None and segment.delays.is_void
         if is_void or (found.size and self._is_to_check_delays):
             self._check_delays(segment)
+
+    def _settle_closed(self, segment: Segment, found: SegmentFiles, next_base: int) -> None:
+        """Have a closed segment end where its last whole batch does, and tell what is missing."""
+        end_offset = end_if_whole(self.disk.filesystem, segment, found)
+        if end_offset is None:
+            end_offset, lost = segment.drop_partial_batch()
+            if lost:
+                scan = CheckedScan(segment.file, segment.base_offset, segment.size, found.size)
+                next(iter(scan), None)  # which refuses a format of long ago
+                self._note(
+                    f"{segment.path} ends at offset {end_offset}, as its last {lost} bytes are no "
+                    f"batch ({scan.problem}): {_missing(end_offset, next_base)}",
+                    logging.ERROR,
+                )
+                return
+        self._check_gap(segment, end_offset, next_base)
+
+    def _check_gap(self, segment: Segment, end_offset: int, next_base: int | None) -> None:
+        """Tell of offsets between two segments, unless compaction may have emptied these."""
+        first = max(end_offset, self.hints.log_start_offset)
+        if next_base is not None and first < next_base and not self._may_be_compacted:
+            self._note(
+                f"{segment.path} ends at offset {end_offset}, and the next segment begins at "
+                f"{next_base}: {_missing(first, next_base)}",
+                logging.ERROR,
+            )
 
     def _check_delays(self, segment: Segment) -> None:
         try:
@@ -249,6 +304,8 @@ class _Loader:
                 f"of the next segment: cut off at {next_base} before, and cut off again"
             )
             segment.prepare_truncation(next_base)()
+        else:
+            self._check_gap(segment, recovered.next_offset, next_base)
         return recovered.bytes_cut > 0
 
     def _load_epochs(self) -> int:
@@ -315,13 +372,22 @@ class _Loader:
         segment.created_ms = found.segments[base_offset].modified_ms
         return segment
 
-    def _remove(self, segments: list[Segment], why: str) -> None:
-        for segment in segments:
-            self._note(f"{segment.path} with {segment.size} bytes {why}: removed")
+    def _remove(self, segments: list[Segment], files: PartitionFiles, why: str) -> None:
+        for segment, following in zip_longest(segments, segments[1:]):
+            size, base_offset = files.segments[segment.base_offset].size, segment.base_offset
+            end = "on" if following is None else f"to {following.base_offset - 1}"
+            self._note(
+                f"{segment.path} with {size} bytes {why}: removed, from offset {base_offset} {end}"
+            )
+            self.outcome.bytes_removed += size
             for path in segment.mark_deleted():
                 self.disk.filesystem.remove(path)
 
-    def _note(self, line: str) -> None:
+    def _note(self, line: str, level: int = logging.WARNING) -> None:
         name = file_names.partition_directory(self.place.topic, self.place.partition)
         self.outcome.notes.append(f"{name}: {line}")
-        LOGGER.warning("%s: %s", name, line)
+        LOGGER.log(level, "%s: %s", name, line)
+
+
+def _missing(first: int, following: int) -> str:
+    return f"offsets {first} to {following - 1} are missing"

@@ -53,7 +53,6 @@ class Segment(SegmentReading):
         None stands for an index that is not there.
         """
         self.size = size
-        self._is_size_believed = self._file is None
         self._max_timestamp = UNREAD if size else NO_TIMESTAMP
         offsets_fit = self.offset_index.adopt(offset_index_size)
         times_fit = self.time_index.adopt(time_index_size)

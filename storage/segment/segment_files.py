@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -35,6 +36,11 @@ class PartitionFiles:
 def survey(filesystem: FileSystem, directory: str) -> PartitionFiles:
     """List a partition's directory, after finishing or undoing what a crash interrupted."""
     entries = _clear_up(filesystem, directory, filesystem.scan(directory))
+    for entry in entries:
+        if entry.is_dangling:  # what it led to may be on another disk, and come back
+            raise FileNotFoundError(
+                errno.ENOENT, "a link that leads nowhere", f"{directory}/{entry.name}"
+            )
     parsed = [(file_names.parse_segment_file(entry.name), entry) for entry in entries]
     logs = {
         key[0]: SegmentFiles(entry.size, entry.modified_ms)

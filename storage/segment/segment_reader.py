@@ -53,7 +53,7 @@ class SegmentReading(ABC):
         "_disk",
         "_file",
         "_index_interval_bytes",
-        "_is_size_believed",
+        "_is_end_doubtful",
         "_max_timestamp",
         "_max_timestamp_offset",
         "_pending",
@@ -93,8 +93,8 @@ class SegmentReading(ABC):
         self._directory = directory
         self._index_interval_bytes = config.index_interval_bytes
         self._file: File | None = None
-        self._is_size_believed = False
-        """`size` was told by whoever closed the file, and is looked at when that is opened."""
+        self._is_end_doubtful = False
+        """`size` is what the file had when it was closed, or has, and is to be looked into."""
         self._pending: PendingWrite | None = None
         self._bytes_since_index = 0
         self.known_first_timestamp = UNREAD
@@ -206,6 +206,24 @@ class SegmentReading(ABC):
                 return offset, end
         return self._end_of_whole(0)
 
+    def doubt_end(self) -> None:
+        """Have the end of a closed file looked into before anything else is read of it."""
+        self._is_end_doubtful = True
+
+    def drop_partial_batch(self) -> tuple[int, int]:
+        """Have a closed segment end with its last whole batch, as its file may have been cut.
+
+        What follows that would stop each consumer that comes to it. Returns the offset after it,
+        and how many bytes count no more. The file stays as it is.
+        """
+        self._is_end_doubtful = False
+        said, self.size = self.size, min(self.size, self.file.size()) if self.size else 0
+        offset, end = self.end_of_batches()
+        if end < said:
+            self.size = end
+            self.rebuild_indexes()
+        return offset, said - end
+
     def headers_before(self, position: int, stretch: int) -> tuple[int, list[BatchHeader]]:
         """Headers of about the last `stretch` bytes of batches before one at `position`.
 
@@ -309,25 +327,19 @@ class SegmentReading(ABC):
         file = self._disk.filesystem.open(self.path)
         self._disk.files.admit(self)
         self._file = file
-        if self._is_size_believed:
-            self._is_size_believed = False
-            if (size := file.size()) < self.size:
-                self._note_cut(file, size)
+        if self._is_end_doubtful:
+            self._look_into_end()
         return file
 
-    def _note_cut(self, file: File, size: int) -> None:
-        """The file is shorter than it was closed: what counts ends with its last whole batch."""
-        said, self.size, offset = self.size, 0, self.base_offset
-        with suppress(DamagedFileError):
-            for position, header in walk_headers(file, 0, size, CHUNK_BYTES):
-                if position + header.size_in_bytes > size:
-                    break
-                offset, self.size = header.next_offset, position + header.size_in_bytes
-        text = (
-            "%s was cut from %d to %d bytes since it was closed: from offset %d on it has nothing"
-        )
-        LOGGER.error(text, self.path, said, size, offset)
-        self.rebuild_indexes()
+    def _look_into_end(self) -> None:
+        said = self.size
+        offset, lost = self.drop_partial_batch()
+        if lost:
+            LOGGER.error(
+                "%s was cut or damaged since it was closed, the last %d of its %d bytes are gone "
+                "or no whole batch: from offset %d on it has nothing",
+                *(self.path, lost, said, offset),
+            )
 
     def _path(self, suffix: str) -> str:
         return file_names.segment_file(self._directory, self.base_offset, suffix)

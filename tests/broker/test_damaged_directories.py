@@ -175,7 +175,7 @@ def test_damaged_file_is_named_or_costs_nothing(
             continue
         told = [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
         if name == "first.log":
-            continue  # no start reads what was flushed long ago; who fetches it is told
+            continue  # a start looks at its end; who fetches what else is damaged is told
         found = _offsets(case.data)
         if isinstance(found, str):  # nor all of its indexes
             assert _file(case.data, name).name in found, damage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,30 @@ def test_the_segments_of_a_log_that_is_emptied_go_for_its_start_and_not_for_a_cu
     assert emptied.endswith(f"ends at 80, before its log start offset {BEYOND}: emptied")
     assert len(removed) == len(log.segments)
     for note in removed:
-        assert note.endswith(f"bytes lies before the log start offset {BEYOND}: removed")
+        assert f"bytes lies before the log start offset {BEYOND}: removed, from offset " in note
+
+
+def test_segments_behind_a_cut_are_removed_with_a_line_of_their_bytes_and_offsets(
+    tmp_path: Path,
+) -> None:
+    log = new_log(tmp_path)
+    for _ in range(60):
+        append(log, batch(5))
+    log.close()
+    bases = log.segments.base_offsets
+    paths = [Path(segment.path) for segment in log.segments]
+    sizes = [path.stat().st_size for path in paths]
+    os.truncate(paths[-3], sizes[-3] - 30)
+
+    again, outcome = reopen(tmp_path)
+
+    assert again.log_end_offset == bases[-2] - 5
+    offsets = [f"{bases[-2]} to {bases[-1] - 1}", f"{bases[-1]} on"]
+    assert outcome.notes[1:] == [
+        f"flights-0: {path} with {size} bytes follows the cut: removed, from offset {gone}"
+        for path, size, gone in zip(paths[-2:], sizes[-2:], offsets, strict=True)
+    ]
+    assert outcome.bytes_removed == sum(sizes[-2:])
 
 
 @pytest.mark.parametrize("is_empty", [True, False], ids=["no segment", "too short"])

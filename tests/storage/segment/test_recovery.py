@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from storage.log.log import Log
 
-HINTS = {"high_watermark": 10**6}
+HINTS = {"high_watermark": 80}
 
 
 def fill(directory: Path, batches: int = 40) -> Log:
