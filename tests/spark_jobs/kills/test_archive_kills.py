@@ -60,7 +60,9 @@ def _audited(options: ArchiveOptions, place: Path) -> tuple[int, dict[str, objec
         text=True,
         check=False,
     )
-    return outcome.returncode, json.loads(file.read_text()), outcome.stdout + outcome.stderr
+    said = outcome.stdout + outcome.stderr
+    assert file.exists(), said
+    return outcome.returncode, json.loads(file.read_text()), said
 
 
 def _prepared(servers: str, topic: str, place: Path, kind: TableFormat) -> ArchiveOptions:
