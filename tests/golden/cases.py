@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.golden import declarations
 from tests.golden.definitions import Definition, definitions
@@ -35,12 +35,7 @@ ADDED_WITHOUT_A_NEW_VERSION: dict[tuple[str, int], frozenset[str]] = {
 }
 """Fields of 4.4.0 that 3.9.1 lacks in the same version; all are tagged but that of share groups."""
 
-RENAMED = {
-    ("TxnOffsetCommitRequest", "generation_id_or_member_epoch"): "generation_id",
-    ("VoteRequest", "replica_epoch"): "candidate_epoch",
-    ("VoteRequest", "replica_id"): "candidate_id",
-    ("VoteRequest", "replica_directory_id"): "candidate_directory_id",
-}
+RENAMED = {("TxnOffsetCommitRequest", "generation_id_or_member_epoch"): "generation_id"}
 """Fields that have another name in 3.9.1."""
 
 INCOMPATIBLE = {
@@ -99,17 +94,8 @@ def _planned(kafka_version: str) -> Iterator[tuple[str, Message, Question]]:
                     message
                 )
                 if kafka_version == KAFKA_3:
-                    json = _renamed(name, json)
+                    json = {RENAMED.get((name, key), key): json[key] for key in json}
                 yield title, ours, Question(definition, in_json, with_kafkas_names(json))
-
-
-def _renamed(name: str, json: Any) -> Any:
-    """The JSON of the message `name`, or of a part of it, with the names of 3.9.1."""
-    if isinstance(json, list):
-        return [_renamed(name, element) for element in json]
-    if isinstance(json, dict):
-        return {RENAMED.get((name, key), key): _renamed(name, json[key]) for key in json}
-    return json
 
 
 def _omitted(kafka_version: str, name: str, version: int) -> frozenset[str]:
