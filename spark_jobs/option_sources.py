@@ -19,6 +19,7 @@ import tomllib
 import typing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spark_jobs.definitions.fields import near
 from spark_jobs.errors import BadOptionError
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def from_file(model: type[BaseModel], path: Path, job: str) -> dict[str, Given]:
     names = {spelling(name): name for name in model.model_fields}
     unknown = sorted(set(own) - set(names))
     if unknown:
-        raise BadOptionError(f"{path}: [{job}] {unknown[0]}: {job} has no such option")
+        raise BadOptionError(
+            f"{path}: [{job}] {unknown[0]}: {job} has no such option{near(unknown[0], names)}"
+        )
     shared = {name: value for name, value in content.items() if name in names}
     return {
         names[name]: Given(

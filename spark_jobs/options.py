@@ -28,7 +28,10 @@ from pydantic import (
     ValidationError,
 )
 
+from spark_jobs.avro.avro_values import Registry
+from spark_jobs.definitions.avro_format import SchemaSource
 from spark_jobs.definitions.definition import Definition, load_definition
+from spark_jobs.definitions.fields import near
 from spark_jobs.errors import BadOptionError
 from spark_jobs.option_sources import Given, from_environment, from_file, spelling
 from spark_jobs.program import PROGRAM
@@ -46,7 +49,15 @@ TOPIC_HINT = (
     f"produce to it first, flights with `{PROGRAM} produce_flights`, or name another with --topic"
 )
 """For a job whose source is not there."""
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+PACKAGES = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",
+    "io.delta:delta-spark_4.1_2.13:4.1.0",
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+)
+"""Maven coordinates of all that the jobs need besides Spark. Why these versions: decision 51."""
+
+EXCLUDED_PACKAGES = "org.slf4j:slf4j-api"
+"""Needed by packages, and part of Spark itself."""
 
 
 def server_address(server: str) -> tuple[str, int]:
@@ -129,8 +140,8 @@ class SparkOptions(KafkaOptions):
     shuffle_partitions: PositiveInt = 2
     """tasks per shuffle; fixed for the life of a checkpoint"""
 
-    packages: str = CONNECTOR
-    """Maven coordinates of the Kafka connector"""
+    packages: str = ",".join(PACKAGES)
+    """Maven coordinates of the Kafka connector, Delta Lake and Iceberg"""
 
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR", "OFF"] = "ERROR"
     """least severe lines that Spark logs"""
@@ -176,9 +187,19 @@ class DefinitionOptions(StreamOptions):
     rejects_topic: TopicName | None = None
     """topic for records that break a rule; TOPIC.rejected if not given"""
 
+    schema_registry: str | None = None
+    """address of the schema registry, for records in Avro, e.g. http://localhost:8081"""
+
+    schema_registry_client: dict[str, str] = {}
+    """a setting of Confluent's client of the registry, e.g. ssl.ca.location=ca.pem"""
+
     def load_definition(self) -> Definition:
         """Read the definition; raise `BadOptionError` when it is not there or wrong."""
-        return load_definition(self.definition, self.set)
+        source = None
+        if self.schema_registry is not None:
+            settings = tuple(self.schema_registry_client.items())
+            source = SchemaSource(Registry(self.schema_registry, settings), self.topic)
+        return load_definition(self.definition, self.set, source)
 
     def rejects(self) -> str:
         """Return the topic of rejected records."""
@@ -196,7 +217,7 @@ def parse_options(
     `argparse` does.
     """
     description = (doc or "").partition("\n")[0]
-    parser = _Parser(prog=prog, description=description, allow_abbrev=False)
+    parser = OptionParser(prog=prog, description=description, allow_abbrev=False)
     for name, field in model.model_fields.items():
         _add_flag(parser, name, field)
     given = from_environment(model) | _from_flags(model, vars(parser.parse_args(argv)))
@@ -220,9 +241,15 @@ def _from_flags(model: type[BaseModel], flags: dict[str, Any]) -> dict[str, Give
     return given
 
 
-class _Parser(argparse.ArgumentParser):
+class OptionParser(argparse.ArgumentParser):
+    """A parser whose mistakes are `BadOptionError`, with the flag that was meant if one is near."""
+
     def error(self, message: str) -> NoReturn:
-        raise BadOptionError(f"{message} (see --help)")
+        """Raise the error; argparse would print the usage and exit."""
+        unknown = [word.partition("=")[0] for word in message.split() if word.startswith("--")]
+        is_unknown = message.startswith("unrecognized")
+        hint = near(unknown[0], self._option_string_actions) if is_unknown and unknown else ""
+        raise BadOptionError(f"{message}{hint} (see --help)")
 
 
 def _add_flag(parser: argparse.ArgumentParser, name: str, field: FieldInfo) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.options import CONNECTOR
 from tests.interop.go import franz_go
 from tests.support import class_archives, downloads, go_programs, jars
 
@@ -45,7 +44,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(jars, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(downloads, "ARCHIVED", ())
     (tmp_path / "cache").mkdir()
-    downloads.connector_stamp().write_text(f"{CONNECTOR}\n")
+    downloads.packages_stamp().write_text(f"{downloads.SPARK_PACKAGES}\n")
     return tmp_path / "calls"
 
 
@@ -91,11 +90,11 @@ def test_a_program_that_was_changed_is_compiled_again(
     assert jars.compiled(jars.KAFKA_4, source).is_dir()
 
 
-def test_a_connector_whose_jars_are_gone_is_fetched_again(calls: Path) -> None:
+def test_packages_whose_jars_are_gone_are_fetched_again(calls: Path) -> None:
     fetched()
-    downloads.connector_stamp().write_text(f"{CONNECTOR}\n{calls}.jar\n")
+    downloads.packages_stamp().write_text(f"{downloads.SPARK_PACKAGES}\n{calls}.jar\n")
     [(what, _)] = downloads.missing()
-    assert what == f"Fetching {CONNECTOR}"
+    assert what == f"Fetching {downloads.SPARK_PACKAGES}"
 
 
 def test_go_that_is_missing_or_old_is_said_and_fails_nothing(

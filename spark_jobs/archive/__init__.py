@@ -1,1 +1,1 @@
-"""The archive: a topic as Parquet files, written, read back, compacted, exported, compared."""
+"""The archive: a topic as a table, written, read back, taken over from before, compared."""

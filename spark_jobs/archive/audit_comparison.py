@@ -4,7 +4,7 @@
     in_topic                   1 if the topic has the record
     rejected                   1 if a reject names it as its source
     copies                     how many rows the archive has of it
-    damaged                    how many of those are no longer what was written (`row_crc32`)
+    damaged                    how many of those are no longer what was written (`row_hash`)
     differs                    what is not the same in topic and archive: key, timestamp, …
     topic_crc32, archive_crc32 sums of the values' checksums, as the two sides have them
     state                      one of `STATES`
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.archive.archive_rows import ROW_CRC32, row_crc32_sql
+from spark_jobs.archive.archive_rows import ROW_HASH, row_hash_sql
 from spark_jobs.definitions.rejects import SOURCE_HEADER
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def topic_side(records: DataFrame) -> DataFrame:
     return _side("topic", records.withColumns(checksums), "0")
 
 
-def archive_side(rows: DataFrame, columns: Mapping[str, str]) -> DataFrame:
+def archive_side(rows: DataFrame) -> DataFrame:
     """Return what is compared of the archive's rows."""
-    return _side("archive", rows, f"int({ROW_CRC32} != {row_crc32_sql(columns)})")
+    return _side("archive", rows, f"int(NOT {ROW_HASH} <=> {row_hash_sql(rows.columns)})")
 
 
 def rejects_side(rejects: DataFrame, topic: str, jobs: Sequence[str]) -> DataFrame:

@@ -104,6 +104,14 @@ class NotCompared:
 
 
 @dataclass(frozen=True, slots=True)
+class TableChange:
+    """One version of the table that no job of ours made, and that may have changed rows."""
+
+    version: int
+    operation: str
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """All that an audit found; lists are cut at a limit, counts are not."""
 
@@ -116,6 +124,7 @@ class Findings:
     findings: list[Finding] = field(default_factory=list)
     key_differences: list[KeyDifference] = field(default_factory=list)
     not_compared: list[NotCompared] = field(default_factory=list)
+    changes: list[TableChange] = field(default_factory=list)
 
     def total(self, name: str) -> int:
         """Return the sum of a count over all partitions."""
@@ -126,7 +135,7 @@ class Findings:
         wrong = ["missing", "doubled", "differing", "damaged", "stray"]
         if not behind_is_well:
             wrong.append("behind")
-        return not any(self.total(name) for name in wrong)
+        return not self.changes and not any(self.total(name) for name in wrong)
 
 
 def find(places: DataFrame, extent: Extent, limit: int) -> Findings:

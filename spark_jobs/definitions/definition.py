@@ -7,10 +7,12 @@
     event_time = "to_timestamp(at)"    SQL; NULL makes the record a reject of `impossible-time`
     latest = "1 hour"                  event times further ahead of the clock are `clock-skew`
     [record.fields]
-    at = { type = "text" }             each key of the JSON object, and what its value must be
-    size = { type = "integer", low = 0, high = 1000, nullable = true }
+    at = { type = "text" }             each key of the JSON object, and what its value must be: see
+    size = { type = "integer" }        `fields`
     [record.columns]
     kilobytes = "size / 1024"          SQL; each may use what stands above it
+
+    format = "csv"                     or an envelope around JSON: see `record_formats`
 
     [[record.tables]]                  a small table: code -> name, sent to every executor
     [[record.rules]]                   further reasons to reject a record, in order
@@ -29,19 +31,32 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
+import pydantic
 from pydantic import (
-    AfterValidator,
     BaseModel,
-    ConfigDict,
     PositiveInt,
     ValidationError,
     model_validator,
 )
 
+from spark_jobs.definitions.avro_format import AVRO, with_schema
+from spark_jobs.definitions.fields import (
+    ColumnName,
+    Field,
+    Reason,
+    Section,
+    key_of,
+    near,
+    require_distinct_keys,
+)
+from spark_jobs.definitions.mistakes import mistakes
 from spark_jobs.errors import BadOptionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from spark_jobs.avro.avro_values import AvroValues
+    from spark_jobs.definitions.avro_format import SchemaSource
 
 BUILT_IN = Path(__file__).resolve().parent
 SECTIONS = (
@@ -59,63 +74,16 @@ SECTIONS = (
 
 OWN_COLUMNS = (
     *("key", "value", "topic", "partition", "offset", "timestamp", "timestamptype", "headers"),
-    *("text", "document", "is_typed", "record_fields", "event_time", "rejection"),
+    *("text", "document", "undecodable", "is_typed", "record_fields", "event_time", "rejection"),
+    *("record_envelope", "record_change", "record_place", "row_document"),
     *("route", "output", "output_key", "lookup_key"),
 )
 """Columns of the jobs, which a record cannot have; Spark does not tell capitals from small."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"\$\{(\w+)\}")
-_REASON = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
-
-
-def _column_name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise ValueError("expected letters, digits and '_', a letter first")
-    return text
-
-
-def _reason(text: str) -> str:
-    if not _REASON.fullmatch(text):
-        raise ValueError("expected small letters and digits with '-' between words")
-    return text
-
-
-ColumnName = Annotated[str, AfterValidator(_column_name)]
-Reason = Annotated[str, AfterValidator(_reason)]
-
-
-class Section(BaseModel):
-    """A table of a definition file: unknown keys are errors, none changes later."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-JSON_TYPES = {
-    "integer": ("BIGINT", "bigint"),
-    "number": ("(BIGINT|DOUBLE|FLOAT|DECIMAL[(][0-9]+,[0-9]+[)])", "double"),
-    "text": ("STRING", "string"),
-    "boolean": ("BOOLEAN", "boolean"),
-}
-"""For each type of a field: what Spark calls it in JSON, as a pattern, and the column's type."""
-
-
-class Field(Section):
-    """One key of a record."""
-
-    type: Literal["integer", "number", "text", "boolean"]
-    nullable: bool = False
-    optional: bool = False
-    """the key may be absent, which is NULL: what later versions of a record add"""
-
-    low: float | int | None = None
-    high: float | int | None = None
-    """Least and greatest possible value."""
-
-    out_of_range: Reason = "impossible-number"
-    """Why a record is rejected that goes beyond them."""
 
 
 class Rule(Section):
@@ -144,21 +112,52 @@ class Table(Section):
     """a CSV file with a header, beside the definition; or PACKAGE:PATH in a Python package"""
 
     key: str
-    value: str
-    """Columns of that file."""
+    """column of that file to find the row by"""
 
-    extra: dict[str, str] = {}
+    value: str
+    """column of that file that `adds` is made of"""
+
+    extra: dict[str, str] = pydantic.Field(default={})
     """rows that the file lacks"""
 
 
 class Record(Section):
     """What one record is."""
 
-    event_time: str
-    fields: dict[ColumnName, Field]
-    columns: dict[ColumnName, str] = {}
+    event_time: str = "timestamp"
+    """SQL of the instant that windows and archives go by; NULL makes the record a reject of
+    `impossible-time`"""
+
+    fields: dict[ColumnName, Field] = pydantic.Field(default={})
+    """the keys of a record; of Avro, those of its schema when none is given"""
+
+    format: Literal["json", "csv", "avro"] = "json"
+    """how a value is written; Avro has its schema in a registry"""
+
+    subject: str | None = None
+    """the subject of a schema of Avro; TOPIC-value when not given"""
+
+    header: tuple[str, ...] | None = None
+    """columns of CSV, in order; the keys of the fields when not given"""
+
+    delimiter: Annotated[str, pydantic.Field(min_length=1, max_length=1)] = ","
+    """what stands between columns of CSV"""
+
+    envelope: Literal["debezium"] | None = None
+    """what is around the fields: `debezium` for changes of a database's rows"""
+
+    key: tuple[ColumnName, ...] = ()
+    """fields that tell rows of a database apart, for an envelope"""
+
+    columns: dict[ColumnName, str] = pydantic.Field(default={})
+    """SQL of further columns; each may use what stands above it"""
+
     tables: tuple[Table, ...] = ()
+    """small tables that give codes their names, sent to every executor"""
+
     rules: tuple[Rule, ...] = ()
+    """further reasons to reject a record, in order"""
+
     latest: str | None = None
     """how far ahead of the clock an event time may be, as `1 hour`; no limit when not given"""
 
@@ -170,12 +169,57 @@ class Record(Section):
 
     @model_validator(mode="after")
     def _has_distinct_columns(self) -> Self:
+        if self.format != "avro" and not self.fields:
+            raise ValueError("'fields' is missing: the keys of a record")
         taken = set(OWN_COLUMNS)
-        for name in (*self.fields, *self.columns, *(table.adds for table in self.tables)):
+        for name in (
+            *self.fields,
+            *self.envelope_columns(),
+            *self.columns,
+            *(table.adds for table in self.tables),
+        ):
             if name.lower() in taken:
                 raise ValueError(f"there are two columns '{name.lower()}'")
             taken.add(name.lower())
+        require_distinct_keys(self.fields)
+        self._require_format()
         return self
+
+    def _require_format(self) -> None:
+        keys = [key_of(*pair) for pair in self.fields.items() if not pair[1].optional]
+        lacking = sorted(set(keys) - set(self.csv_header()))
+        deep = [name for name, field in self.fields.items() if field.inner()]
+        if self.format == "csv" and (lacking or deep or self.envelope):
+            raise ValueError(
+                f"the header lacks '{lacking[0]}'"
+                if lacking
+                else "CSV has neither an envelope nor arrays, maps or objects"
+            )
+        if self.header is not None and self.format != "csv":
+            raise ValueError("only CSV has a header")
+        unknown = [name for name in self.key if name not in self.fields]
+        if unknown or bool(self.key) != bool(self.envelope):
+            raise ValueError(
+                f"key: there is no field '{unknown[0]}'{near(unknown[0], self.fields)}"
+                if unknown
+                else "an envelope has 'key', the fields that tell rows apart; nothing else has"
+            )
+
+    def csv_header(self) -> tuple[str, ...]:
+        """Return the columns of CSV."""
+        return self.header or tuple(key_of(*pair) for pair in self.fields.items())
+
+    def envelope_columns(self) -> dict[str, str]:
+        """Return the columns that come from the envelope, and their types in SQL."""
+        return dict(ENVELOPE_COLUMNS) if self.envelope else {}
+
+
+ENVELOPE_COLUMNS = {
+    "op": "string",
+    "changed_at": "timestamp",
+    "before": "string",
+    "change_source": "string",
+}
 
 
 class Definition:
@@ -184,6 +228,9 @@ class Definition:
     def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
         self.path = path
         self._content = content
+        self.values: AvroValues | None = None
+        """How values are read that are not JSON."""
+
         self.record = self.section("record", Record)
 
     def has(self, name: str) -> bool:
@@ -197,15 +244,19 @@ class Definition:
         try:
             return model.model_validate(self._content[name])
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, (name, *first["loc"])))
-            message = str(first["msg"]).removeprefix("Value error, ")
-            got = f", got '{first['input']}'" if not isinstance(first["input"], dict) else ""
-            raise BadOptionError(f"--definition: {self.path}: {place}: {message}{got}") from error
+            first = mistakes(error, model, (name,))[0]
+            raise BadOptionError(f"--definition: {self.path}: {first}") from error
 
 
-def load_definition(name: str, parameters: Mapping[str, str] | None = None) -> Definition:
-    """Read a file, or the built-in definition of that name, with parameters put in."""
+def load_definition(
+    name: str,
+    parameters: Mapping[str, str] | None = None,
+    schemas: SchemaSource | None = None,
+) -> Definition:
+    """Read a file, or the built-in definition of that name, with parameters put in.
+
+    `schemas` is where the schema is of records that have one in a registry.
+    """
     path = BUILT_IN / f"{name}.toml" if _NAME.fullmatch(name) else Path(name)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -220,10 +271,20 @@ def load_definition(name: str, parameters: Mapping[str, str] | None = None) -> D
         raise BadOptionError(f"--definition: {path}: not TOML: {error}") from error
     unknown = sorted(set(content) - set(SECTIONS))
     if unknown:
-        raise BadOptionError(
-            f"--definition: {path}: [{unknown[0]}] is unknown; known are {', '.join(SECTIONS)}"
-        )
-    return Definition(path, _filled_in(path, content, parameters or {}))
+        raise BadOptionError(f"--definition: {path}: {unknown_section(unknown[0])}")
+    filled = _filled_in(path, content, parameters or {})
+    record = filled.get("record")
+    values = None
+    if isinstance(record, dict) and record.get("format") == AVRO:
+        values = with_schema(path, record, schemas)
+    definition = Definition(path, filled)
+    definition.values = values
+    return definition
+
+
+def unknown_section(name: str) -> str:
+    """Return the words for a table that no job reads."""
+    return f"[{name}] is unknown{near(name, SECTIONS) or '; known are ' + ', '.join(SECTIONS)}"
 
 
 def _filled_in(

@@ -23,7 +23,8 @@ from pydantic import Field, model_validator
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definitions.definition import JSON_TYPES, ColumnName, Reason, Section
+from spark_jobs.definitions.field_sql import column_type
+from spark_jobs.definitions.fields import ColumnName, Reason, Section
 from spark_jobs.definitions.typed_records import require_sql
 from spark_jobs.errors import BadOptionError
 
@@ -50,12 +51,25 @@ class Format(Section):
     """What lines look like, and what they say."""
 
     name: Reason
+    """what lines of it are called; several formats may have one name"""
+
     pattern: str
+    """regular expression of Java with named groups, which are the fields"""
+
     files: str | None = None
+    """regular expression for the log's path; any when not given"""
+
     none: tuple[str, ...] = ()
+    """texts of groups that stand for nothing"""
+
     time: str | None = None
+    """SQL of when the line was written; NULL if it does not say"""
+
     level: str | None = None
+    """SQL of the line's level"""
+
     columns: dict[ColumnName, str] = Field(default={})
+    """SQL of further fields"""
 
     @property
     def groups(self) -> list[str]:
@@ -88,6 +102,7 @@ class LogSection(Section):
     """The section [logs]."""
 
     formats: Annotated[tuple[Format, ...], Field(min_length=1)]
+    """in order: the first that matches is the line's"""
 
 
 def parsed_lines(records: DataFrame, definition: Definition) -> DataFrame:
@@ -176,7 +191,7 @@ def _group(name: str, formats: tuple[Format, ...], definition: Definition) -> Co
             choices.append((index, F.when(~text.isin("", *found.none), text)))
     field = definition.record.fields.get(name)
     column = _case(choices)
-    return column if field is None else column.try_cast(JSON_TYPES[field.type][1])
+    return column if field is None else column.try_cast(column_type(field))
 
 
 def _made(
@@ -188,7 +203,7 @@ def _made(
     for name in dict.fromkeys(("time", "level", *names)):
         choices = [(i, f.sql[name]) for i, f in enumerate(formats) if name in f.sql]
         field = definition.record.fields.get(name)
-        kind = "timestamp" if name == "time" or field is None else JSON_TYPES[field.type][1]
+        kind = "timestamp" if name == "time" or field is None else column_type(field)
         chosen = _case([(index, F.expr(sql).cast(kind)) for index, sql in choices])
         group = F.col(name) if name in rows.columns else F.lit(None)
         made[name] = F.coalesce(chosen, group.cast(kind))

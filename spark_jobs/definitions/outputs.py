@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 from pydantic import Field, PositiveInt
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definitions.definition import ColumnName, Record, Section
+from spark_jobs.definitions.fields import ColumnName, Section
 from spark_jobs.definitions.rejects import (
     HEADERS_SQL,
+    KEEP_MICROSECONDS,
     KEEP_NULLS,
     SOURCE_SQL,
     reject_json_sql,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from spark_jobs.definitions.definition import Definition
+    from spark_jobs.definitions.definition import Definition, Record
 
 TOO_LARGE = "too-large-output"
 
@@ -68,7 +69,8 @@ def json_sql(output: Output, record: Record, made: Sequence[str]) -> str:
     pairs = {name: name for name in (*columns, *made) if name not in output.leave_out}
     pairs |= output.also | {"source": SOURCE_SQL}
     listed = ", ".join(f"'{name}', {sql}" for name, sql in pairs.items())
-    return f"to_json(named_struct({listed}), {KEEP_NULLS})"
+    has_times = any("timestamp" in field.kinds() for field in record.fields.values())
+    return f"to_json(named_struct({listed}), {KEEP_MICROSECONDS if has_times else KEEP_NULLS})"
 
 
 def key_sql(output: Output) -> str:

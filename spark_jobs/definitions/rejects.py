@@ -7,7 +7,8 @@ A reject is a JSON object:
     job         the job that rejected it
     source      topic, partition and offset it came from
     raw         its value as text, at most `RAW_CHARACTERS` of it
-    raw_base64  the bytes, exact, where they are not UTF-8 and not too many; else NULL
+    raw_base64  the bytes, exact, where `raw` is not them (no UTF-8, or Avro) and they are not too
+                many; else NULL
     raw_bytes   how long the value was; NULL for a record without one
 
 and has the record's key, unless that is longer than `KEY_BYTES`, and the header `source`
@@ -35,6 +36,11 @@ RAW_BASE64_BYTES = 150_000
 KEY_BYTES = 10_000
 DETAIL_CHARACTERS = 1_000
 
+RAW_BASE64_SQL = (
+    "CASE WHEN NOT (is_valid_utf8(text) AND cast(text AS binary) = value) "
+    f"AND length(value) <= {RAW_BASE64_BYTES} THEN base64(value) END"
+)
+
 SOURCE_SQL = "named_struct('topic', topic, 'partition', partition, 'offset', offset)"
 
 HEADERS_SQL = (
@@ -46,6 +52,12 @@ HEADERS_SQL = (
 KEEP_NULLS = "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ssX\")"
 """Options of `to_json` for records: all keys, and instants in seconds of UTC."""
 
+KEEP_MICROSECONDS = (
+    "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSX\", "
+    "'timestampNTZFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")"
+)
+"""The same for records with timestamps among their fields."""
+
 
 def reject_json_sql(job: str) -> str:
     """Return SQL for the reject of a parsed record (`typed_records`) that has a `rejection`."""
@@ -54,8 +66,7 @@ def reject_json_sql(job: str) -> str:
         f"'detail', left(rejection.detail, {DETAIL_CHARACTERS}), "
         f"'job', '{job}', 'source', {SOURCE_SQL}, "
         f"'raw', left(make_valid_utf8(text), {RAW_CHARACTERS}), "
-        f"'raw_base64', CASE WHEN NOT is_valid_utf8(text) AND length(value) <= {RAW_BASE64_BYTES} "
-        "THEN base64(value) END, "
+        f"'raw_base64', {RAW_BASE64_SQL}, "
         f"'raw_bytes', length(value)), {KEEP_NULLS})"
     )
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from spark_jobs.definitions.definition import Reason  # noqa: TC001 - pydantic evaluates it
+from spark_jobs.definitions.fields import Reason  # noqa: TC001 - pydantic evaluates it
 from spark_jobs.definitions.outputs import Output, OutputSection, json_sql, key_sql, require_output
 from spark_jobs.definitions.typed_records import require_sql
 from spark_jobs.options import TopicName  # noqa: TC001 - pydantic evaluates it
@@ -46,6 +46,8 @@ class Route(Output):
     """A kind of record, and its topic."""
 
     name: Annotated[Reason, AfterValidator(_not_rejected)]
+    """what outputs and counts call it"""
+
     topic: TopicName | None = None
     """where its records go; they are filtered out when not given"""
 
@@ -57,6 +59,7 @@ class RouteSection(OutputSection):
     """The section [route]."""
 
     routes: Annotated[tuple[Route, ...], Field(min_length=1)]
+    """in order: the first whose `when` holds takes the record"""
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:

@@ -3,6 +3,7 @@
     [aggregate.delays-by-airport]              any number of aggregates, each with a name
     topic = "flights.delays-by-airport"        compacted; made when it is not there
     granularities = ["1 hour", "1 day"]        lengths of windows of event time
+    zone = "America/New_York"                  by whose clocks they begin; UTC when not given
     watermark = "1 day"                        how late a record may be and still count
     group_by = ["origin"]                      a row per window and value of these columns
     where = "dest = 'LAX'"                     SQL; which valid records count; all when not given
@@ -30,7 +31,7 @@ from pydantic import ConfigDict, Field, RootModel, model_validator
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definitions.definition import ColumnName, Definition, Reason, Section
+from spark_jobs.definitions.fields import ColumnName, Reason, Section, Zone
 from spark_jobs.definitions.rejects import KEEP_NULLS
 from spark_jobs.definitions.typed_records import require_sql, table_file
 from spark_jobs.definitions.windows import with_windows
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, GroupedData, SparkSession
 
+    from spark_jobs.definitions.definition import Definition
+
 
 LONGEST_TEXT = 1_000
 OF_WINDOWS = ("granularity", "start", "end", "window")
@@ -53,6 +56,8 @@ class Lookup(Section):
     """Columns of a small CSV file, sent to every executor."""
 
     file: str
+    """CSV file with a header, as in [[record.tables]]"""
+
     on: Annotated[tuple[ColumnName, ...], Field(min_length=1)]
     """columns of the record and of the file, compared as text"""
 
@@ -64,13 +69,31 @@ class Aggregate(Section):
     """One way to count records."""
 
     topic: TopicName
+    """topic of the windows, compacted; made when it is not there"""
+
     granularities: Annotated[tuple[Duration, ...], Field(min_length=1)]
+    """lengths of the windows of event time"""
+
     measures: Annotated[dict[ColumnName, str], Field(min_length=1)]
+    """SQL aggregates, in the order of the output's keys"""
+
     group_by: tuple[ColumnName, ...] = ()
+    """columns: a window for each of their values"""
+
     watermark: Duration = "1 hour"
+    """how late a record may be and still count"""
+
+    zone: Zone | None = None
+    """time zone by whose clocks windows begin; UTC when not given"""
+
     where: str | None = None
+    """SQL condition: which valid records count; all when not given"""
+
     lookups: tuple[Lookup, ...] = ()
+    """CSV files whose columns are added, before those of `columns`"""
+
     columns: dict[ColumnName, str] = Field(default={})
+    """SQL of further columns, to group by or to measure"""
 
     @model_validator(mode="after")
     def _have_distinct_names(self) -> Self:
@@ -109,7 +132,7 @@ def window_rows(
         require_sql(rows, definition, f"{place}.group_by", column)
         if rows.select(column).schema[0].dataType.simpleString() == "string":
             rows = rows.withColumn(column, F.left(column, F.lit(LONGEST_TEXT)))
-    windowed = with_windows(rows, aggregate.granularities, aggregate.watermark)
+    windowed = with_windows(rows, aggregate.granularities, aggregate.watermark, aggregate.zone)
     grouped = windowed.groupBy("granularity", "window", *aggregate.group_by)
     return _measured(grouped, aggregate, f"--definition: {definition.path}: {place}").select(
         F.expr(_json_sql(("granularity", "start", *aggregate.group_by))).alias("key"),

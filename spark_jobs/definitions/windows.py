@@ -3,6 +3,14 @@
 Each row is taken once into the window of each granularity that its event time lies in. Windows
 begin at multiples of their length since 1970, UTC: days at midnight, hours on the hour.
 
+In a time zone, windows longer than an hour begin when clocks there show such a multiple: a day of
+New York has 23 or 25 hours when clocks change. Shorter ones have their length always, as the hour
+that clocks show twice is two hours.
+
+    2013-11-03, New York     1 day     04:00Z to 05:00Z of the next day
+                             6 hours   04:00Z to 11:00Z, then 11:00Z to 17:00Z
+                             1 hour    05:00Z to 06:00Z and 06:00Z to 07:00Z are both one o'clock
+
 The watermark trails the latest event time seen. A window that ended before it is forgotten by
 Spark's state and changes no more; a row is left out of the windows that are, and still counts in
 longer ones that are not.
@@ -32,7 +40,9 @@ def seconds_of(duration: str) -> int:
     return int(number) * SECONDS[unit.removesuffix("s")]
 
 
-def with_windows(rows: DataFrame, granularities: Sequence[str], watermark: str) -> DataFrame:
+def with_windows(
+    rows: DataFrame, granularities: Sequence[str], watermark: str, zone: str | None = None
+) -> DataFrame:
     """Return a row for each row and granularity, with the columns `granularity` and `window`.
 
     `rows` have `event_time`; those without are left out. `window` is a struct (start, end), to
@@ -42,7 +52,7 @@ def with_windows(rows: DataFrame, granularities: Sequence[str], watermark: str) 
     return (
         rows.where("event_time IS NOT NULL")
         .withWatermark("event_time", watermark)
-        .withColumn("place", F.explode(F.expr(window_structs_sql(granularities))))
+        .withColumn("place", F.explode(F.expr(window_structs_sql(granularities, zone))))
         .withColumn("granularity", F.col("place.granularity"))
         .withColumn("window", F.col("place.window"))
         .drop("place")
@@ -50,15 +60,21 @@ def with_windows(rows: DataFrame, granularities: Sequence[str], watermark: str) 
     )
 
 
-def window_structs_sql(granularities: Sequence[str]) -> str:
+def window_structs_sql(granularities: Sequence[str], zone: str | None = None) -> str:
     """Return SQL for the windows of `event_time`: an array of structs (granularity, window)."""
-    return f"array({', '.join(_window_sql(granularity) for granularity in granularities)})"
+    return f"array({', '.join(_window_sql(granularity, zone) for granularity in granularities)})"
 
 
-def _window_sql(granularity: str) -> str:
+def _window_sql(granularity: str, zone: str | None) -> str:
     seconds = seconds_of(granularity)
-    start = f"unix_seconds(event_time) - pmod(unix_seconds(event_time), {seconds})"
+    time = "unix_seconds(event_time)"
+    clock = time if zone is None else f"unix_seconds(from_utc_timestamp(event_time, '{zone}'))"
+    is_by_clock = zone is not None and seconds > SECONDS["hour"]
+    start = f"{clock if is_by_clock else time} - pmod({clock}, {seconds})"
+    begin, end = f"timestamp_seconds({start})", f"timestamp_seconds({start} + {seconds})"
+    if is_by_clock:
+        begin, end = (f"to_utc_timestamp({one}, '{zone}')" for one in (begin, end))
     return (
-        f"named_struct('granularity', '{granularity}', 'window', named_struct("
-        f"'start', timestamp_seconds({start}), 'end', timestamp_seconds({start} + {seconds})))"
+        f"named_struct('granularity', '{granularity}', 'window', "
+        f"named_struct('start', {begin}, 'end', {end}))"
     )

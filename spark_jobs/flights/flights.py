@@ -25,7 +25,7 @@ from spark_jobs.errors import JobError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from spark_jobs.definitions.definition import Field
+    from spark_jobs.definitions.fields import Field
 
 ZONE = "America/New_York"
 ORIGINS = ("EWR", "JFK", "LGA")

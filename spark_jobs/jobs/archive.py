@@ -1,21 +1,22 @@
-"""Job: archive a topic as Parquet files, by date and hour of event time.
+"""Job: archive a topic as a table of Delta Lake or Iceberg, partitioned by date of event time.
 
-    TOPIC  ->  DIRECTORY/event_date=2013-03-01/event_hour=05/part-….parquet     valid records
-           ->  TOPIC.rejected          what breaks a rule of the definition, with the reason
+    TOPIC  ->  DIRECTORY                valid records, a row each
+           ->  TOPIC.rejected           what breaks a rule of the definition, with the reason
 
-Hours are of UTC. A record lies in the hour of its event time, however late it comes. Each is in the
-archive exactly once, through kills at any moment, lost checkpoints and backfills:
-`archive_writer` says how, `archive_rows` what a row is, `archive_directory` what lies where.
-Rejects are sent at least once, and copies have equal headers `source`.
+Dates are of UTC. A record lies in the date of its event time, however late it comes. Each is in the
+archive exactly once, through kills at any moment, lost checkpoints and backfills: `archive_writer`
+says how, `archive_rows` what a row is. Rejects are sent at least once, and copies have equal
+headers `source`.
 
     python -m spark_jobs archive --directory D              until stopped; with --once, to the end
-    python -m spark_jobs archive --directory D --compact    small files of an hour become one
+    python -m spark_jobs archive --directory D --compact    large files of small ones
+    python -m spark_jobs archive --directory D --vacuum 168 delete files of versions older than this
     python -m spark_jobs archive --directory D --read-from 2013-03-01 --read-to 2013-03-02T06:00
+    python -m spark_jobs archive --directory D --take-over OLD    an archive of before, into D
 
-Compaction may run beside the job and beside readers, and be killed (`compaction`). Reading prints
-rows as JSON, a line each, or writes them to `--output`. Neither needs a broker. Other programs read
-the directory as what it is, partitioned Parquet; one that must not have compaction take a file
-from under it is run by `flock -s DIRECTORY/_archive/reading.lock PROGRAM`.
+Compaction may run beside the job, whose batches wait meanwhile, and beside readers, who do not; it
+may be killed. Reading prints rows as JSON, a line each; other programs read the table by its
+format. None of these needs a broker.
 
 When fields are added to the definition as optional ones, rows of before have NULL in them. A field
 that the definition no longer has stays a column. A field cannot change its type.
@@ -27,6 +28,8 @@ what is missing.
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,13 +40,14 @@ if not __package__:  # given to spark-submit as a file: let the imports below fi
 import spark_jobs.dependency_check  # noqa: F401 - first of all: it says what is not installed
 
 # isort: split
-from pydantic import PositiveInt, model_validator
+from pydantic import NonNegativeInt, PositiveInt, model_validator
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.archive.archive_directory import ArchiveDirectory
-from spark_jobs.archive.archive_export import export
 from spark_jobs.archive.archive_rows import archive_rows, field_columns
-from spark_jobs.archive.archive_writer import archive_batch
-from spark_jobs.archive.compaction import compact
+from spark_jobs.archive.archive_table import FLAG, open_archive, read_archive
+from spark_jobs.archive.archive_writer import ArchiveWriter
+from spark_jobs.archive.take_over import ledger_of, take_over
+from spark_jobs.definitions.rejects import KEEP_NULLS
 from spark_jobs.definitions.typed_records import parsed
 from spark_jobs.errors import exit_code_of
 from spark_jobs.jobs.backfill import Instant  # noqa: TC001 - pydantic looks it up when the job runs
@@ -52,9 +56,10 @@ from spark_jobs.options import TOPIC_HINT, DefinitionOptions, parse_options
 from spark_jobs.spark.checkpoints import claim_checkpoint
 from spark_jobs.spark.spark_session import spark_session, started_spark
 from spark_jobs.spark.streams import read_stream, run, start_batches
+from spark_jobs.tables.open_tables import TableFormat, open_table, require_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -71,14 +76,20 @@ class ArchiveOptions(DefinitionOptions):
     send_rejects: bool = True
     """send records that break a rule to the rejects topic; unnecessary if another job does"""
 
+    format: TableFormat = TableFormat.DELTA
+    """format of the table: delta or iceberg"""
+
     compact: bool = False
     """compact the archive instead of adding to it"""
 
     file_mb: PositiveInt = 128
-    """file size that compaction aims at; an hour with more has several files"""
+    """file size that compaction aims at"""
 
-    reader_seconds: PositiveInt = 60
-    """how long compaction waits for readers before it replaces files"""
+    vacuum: NonNegativeInt | None = None
+    """delete files that no version of so many hours needs; --compact comes first, if given too"""
+
+    take_over: Path | None = None
+    """archive of an earlier version, Parquet by hour, to make the table of"""
 
     read_from: Instant = None
     """print the rows from this event time on (ISO, UTC by default)"""
@@ -86,22 +97,20 @@ class ArchiveOptions(DefinitionOptions):
     read_to: Instant = None
     """print the rows before this event time"""
 
-    output: Path | None = None
-    """file to write the rows to instead of printing them: .jsonl or .csv"""
-
     @model_validator(mode="after")
     def _one_thing(self) -> ArchiveOptions:
-        if self.compact and self.is_reading():
-            raise ValueError("--compact and --read-from, --read-to or --output exclude each other")
+        tidies = self.compact or self.vacuum is not None
+        if (tidies, self.is_reading(), self.take_over is not None).count(True) > 1:
+            raise ValueError(
+                "--compact and --vacuum, --take-over, --read-from and --read-to exclude each other"
+            )
         if self.read_from and self.read_to and self.read_from >= self.read_to:
             raise ValueError("--read-from and --read-to: nothing lies between them")
-        if self.output is not None and self.output.suffix not in {".jsonl", ".csv"}:
-            raise ValueError(f"--output: expected a name in .jsonl or .csv, got '{self.output}'")
         return self
 
     def is_reading(self) -> bool:
         """Whether rows are to be read instead of added."""
-        return any(given is not None for given in (self.read_from, self.read_to, self.output))
+        return self.read_from is not None or self.read_to is not None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -111,8 +120,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     options = parse_options(ArchiveOptions, argv, NAME, __doc__)
-    if options.compact or options.is_reading():
-        return _without_broker(options, _compact if options.compact else _read)
+    work = _work_without_broker(options)
+    if work is not None:
+        with started_spark(options, NAME) as spark:
+            # Rows may go where words do.
+            print(f"{NAME}: {work(spark, options)}", file=sys.stderr if work is _read else None)
+        return 0
     _columns(options)  # a mistake in the file is told before Spark starts
     with spark_session(options, NAME) as spark:
         rows = run(start(spark, options), options)
@@ -127,9 +140,15 @@ def start(spark: SparkSession, options: ArchiveOptions) -> list[StreamingQuery]:
         claim_checkpoint(options.checkpoint / NAME, topics.identity(NAME, options.topic))
         if options.send_rejects:
             topics.create_missing([options.rejects()], options.partitions, {})
+    writer = _writer(spark, options)
     rows = _rows(spark, read_stream(spark, options, options.topic), options)
-    take_batch = _taker(options)
-    return [start_batches(rows, options, NAME, lambda batch, _number: take_batch(batch))]
+    metadata = options.checkpoint / NAME / "metadata"
+
+    def take_batch(batch: DataFrame, number: int) -> None:
+        query: str = json.loads(metadata.read_text(encoding="utf-8"))["id"]
+        writer.take(batch, (query, number))
+
+    return [start_batches(rows, options, NAME, take_batch)]
 
 
 def take(spark: SparkSession, records: DataFrame, options: ArchiveOptions) -> None:
@@ -137,45 +156,78 @@ def take(spark: SparkSession, records: DataFrame, options: ArchiveOptions) -> No
     with open_topics(spark, options) as topics:
         if options.send_rejects:
             topics.create_missing([options.rejects()], options.partitions, {})
-    _taker(options)(_rows(spark, records, options))
+    writer = _writer(spark, options)
+    writer.take(_rows(spark, records, options))
 
 
 def _columns(options: ArchiveOptions) -> dict[str, str]:
     return field_columns(options.load_definition().record)
 
 
+def _writer(spark: SparkSession, options: ArchiveOptions) -> ArchiveWriter:
+    """Return a writer to the archive, with all columns of the definition added to it."""
+    columns = _columns(options)
+    table = open_archive(spark, options.directory, options.format, options.topic, columns)
+    return ArchiveWriter(table, options, options.rejects() if options.send_rejects else None)
+
+
 def _rows(spark: SparkSession, records: DataFrame, options: ArchiveOptions) -> DataFrame:
-    """Return rows with all columns that the archive has, adding those of the definition to it."""
-    ledger = ArchiveDirectory(options.directory).open_for(options.topic, _columns(options))
-    return archive_rows(parsed(spark, records, options.load_definition()), ledger.columns, NAME)
+    return archive_rows(parsed(spark, records, options.load_definition()), _columns(options), NAME)
 
 
-def _taker(options: ArchiveOptions) -> Callable[[DataFrame], None]:
-    directory = ArchiveDirectory(options.directory)
-    rejects = options.rejects() if options.send_rejects else None
-    return lambda batch: archive_batch(batch, directory, options, rejects)
+def _work_without_broker(
+    options: ArchiveOptions,
+) -> Callable[[SparkSession, ArchiveOptions], str] | None:
+    """Return what is to be done instead of archiving; mistakes are told before Spark starts."""
+    if options.take_over is not None:
+        ledger_of(options.take_over)
+        return _take_over
+    if options.is_reading():
+        require_table(FLAG, options.directory)
+        return _read
+    if options.compact or options.vacuum is not None:
+        require_table(FLAG, options.directory)
+        return _tidy
+    return None
 
 
-def _without_broker(
-    options: ArchiveOptions, work: Callable[[SparkSession, ArchiveOptions], int]
-) -> int:
-    ArchiveDirectory(options.directory).ledger()  # none is told before Spark starts
-    with started_spark(options, NAME) as spark:
-        return work(spark, options)
+def _take_over(spark: SparkSession, options: ArchiveOptions) -> str:
+    assert options.take_over is not None
+    rows = take_over(spark, options.take_over, options.directory, options.format)
+    return f"{rows:,} rows of {options.take_over} taken over into {options.directory}"
 
 
-def _compact(spark: SparkSession, options: ArchiveOptions) -> int:
-    directory = ArchiveDirectory(options.directory)
-    outcome = compact(spark, directory, options.file_mb << 20, options.reader_seconds)
-    print(f"{NAME}: {outcome}")
-    return 0
+def _tidy(spark: SparkSession, options: ArchiveOptions) -> str:
+    table = open_table(spark, FLAG, options.directory)
+    done = []
+    if options.compact:
+        outcome = table.optimize(options.file_mb << 20)
+        done.append(f"{outcome.files_before:,} files are now {outcome.files_after:,}")
+    if options.vacuum is not None:
+        table.vacuum(options.vacuum)
+        done.append(f"versions of the last {options.vacuum:,} hours can be read")
+    return "; ".join(done)
 
 
-def _read(spark: SparkSession, options: ArchiveOptions) -> int:
-    rows = export(spark, options.directory, options.read_from, options.read_to, options.output)
-    if options.output is not None:
-        print(f"{NAME}: {rows:,} rows written to {options.output}")
-    return 0
+def _read(spark: SparkSession, options: ArchiveOptions) -> str:
+    rows = read_archive(spark, options.directory, options.read_from, options.read_to)
+    lines, count = _lines(rows), 0
+    try:
+        for count, line in enumerate(lines, 1):  # noqa: B007 - the last number is the count
+            print(line)
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return f"{count:,} rows"
+
+
+def _lines(rows: DataFrame) -> Iterator[str]:
+    """Yield rows as JSON in order of event time; a key that is no text is given in base64."""
+    key = "CASE WHEN is_valid_utf8(cast(key AS string)) THEN cast(key AS string) "
+    rows = rows.withColumn("key", F.expr(f"{key} ELSE base64(key) END"))
+    rows = rows.orderBy("event_time", "partition", "offset")
+    for row in rows.select(F.expr(f"to_json(struct(*), {KEEP_NULLS})")).toLocalIterator():
+        yield row[0]
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ records of transactions, aborted records, what compaction took away) are no gaps
 is with the records that the topic really has.
 
 Of records that retention has deleted from the topic, only doubles and rows that changed after they
-were archived are told; the output says which offsets that are. Records beyond all that the archive
-has taken are `behind`: a job that runs will still take them. They count as differences unless
---behind-is-well is given. What is in open transactions is left out, and told.
+were archived are told; the output says which offsets that are. What other programs did to the
+table's rows (DELETE, UPDATE, …) stands in its history, and is a difference too. Records beyond all
+that the archive has taken are `behind`: a job that runs will still take them. They count as
+differences unless --behind-is-well is given. What is in open transactions is left out, and told.
 
 The exit code is 0 if all is exact, 1 if there are differences (or the comparison cannot be made,
-which is then said), 2 for bad options. The archive may be added to meanwhile; compaction waits.
+which is then said), 2 for bad options. The archive may be added to and compacted meanwhile.
 """
 
 from __future__ import annotations
@@ -37,8 +38,7 @@ from pyspark.errors import PySparkException
 from rich.console import Console
 from rich.table import Table
 
-from spark_jobs.archive.archive_directory import ArchiveDirectory, require_archive
-from spark_jobs.archive.archive_reader import read_rows
+from spark_jobs.archive.archive_table import FLAG, require_topic, taken_offsets
 from spark_jobs.archive.audit_comparison import (
     Extent,
     archive_side,
@@ -46,14 +46,21 @@ from spark_jobs.archive.audit_comparison import (
     rejects_side,
     topic_side,
 )
-from spark_jobs.archive.audit_findings import Findings, NotCompared, PartitionCounts, find
-from spark_jobs.errors import EXIT_FAILED, BadOptionError, JobError, exit_code_of
+from spark_jobs.archive.audit_findings import (
+    Findings,
+    NotCompared,
+    PartitionCounts,
+    TableChange,
+    find,
+)
+from spark_jobs.errors import EXIT_FAILED, JobError, exit_code_of
 from spark_jobs.kafka.offsets import open_offsets
 from spark_jobs.kafka.topics import clear_errors, open_admin, open_topics
 from spark_jobs.options import TOPIC_HINT, SparkOptions, TopicName, parse_options, rejected_topic
 from spark_jobs.paths import require_file, writing
 from spark_jobs.spark.spark_session import spark_session
 from spark_jobs.spark.streams import failure_reason, read_batch
+from spark_jobs.tables.open_tables import open_table, require_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,7 +110,7 @@ def _run(argv: Sequence[str] | None) -> int:
     options = parse_options(AuditOptions, argv, NAME, __doc__)
     if options.json_ is not None:
         require_file("--json", options.json_)
-    ArchiveDirectory(options.directory).ledger()  # none is told before Spark starts
+    require_table(FLAG, options.directory)  # none is told before Spark starts
     with spark_session(options, NAME) as spark:
         findings = audit(spark, options)
     if options.json_ is not None:
@@ -116,40 +123,38 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def audit(spark: SparkSession, options: AuditOptions) -> Findings:
     """Compare; raise `JobError` when either side cannot be read."""
-    directory = ArchiveDirectory(options.directory)
-    known = directory.ledger().topic
-    if known != options.topic:
-        raise BadOptionError(
-            f"--directory: {options.directory} is an archive of the topic '{known}', "
-            f"and here it is '{options.topic}'"
-        )
+    table = open_table(spark, FLAG, options.directory)
+    require_topic(table, options.topic)
     with open_topics(spark, options) as topics:
         topics.require(options.topic, TOPIC_HINT)
         has_rejects = options.rejects() in topics.names()
-    with directory.reading():
-        # The archive first: all that it has is then before the topic's end.
-        ledger = require_archive(directory)
-        rows = read_rows(spark, directory)
-        with open_offsets(spark, options) as offsets:
-            starting = offsets.earliest(options.topic)
-            ending = offsets.latest(options.topic)
-            beyond = offsets.high_watermarks(options.topic)
-        extent = Extent(starting, ending, ledger.taken, _is_compacted(spark, options))
-        there = {options.topic: starting}, {options.topic: ending}
-        sides = [
-            topic_side(read_batch(spark, options, [options.topic], *there)),
-            archive_side(rows, ledger.columns),
-        ]
-        if has_rejects:
-            rejects = read_batch(spark, options, [options.rejects()])
-            sides.append(rejects_side(rejects, options.topic, options.rejects_of))
-        places = compare(sides, extent).persist()
-        try:
-            findings = find(places, extent, options.list_at_most)
-        except (PySparkException, Py4JJavaError) as error:
-            raise JobError(f"the comparison failed: {failure_reason(error)}") from error
-        finally:
-            places.unpersist()
+    # The archive first: all that it has is then before the topic's end.
+    taken, rows = taken_offsets(table), table.read()
+    with open_offsets(spark, options) as offsets:
+        starting = offsets.earliest(options.topic)
+        ending = offsets.latest(options.topic)
+        beyond = offsets.high_watermarks(options.topic)
+    extent = Extent(starting, ending, taken, _is_compacted(spark, options))
+    there = {options.topic: starting}, {options.topic: ending}
+    sides = [
+        topic_side(read_batch(spark, options, [options.topic], *there)),
+        archive_side(rows),
+    ]
+    if has_rejects:
+        rejects = read_batch(spark, options, [options.rejects()])
+        sides.append(rejects_side(rejects, options.topic, options.rejects_of))
+    places = compare(sides, extent).persist()
+    try:
+        findings = find(places, extent, options.list_at_most)
+    except (PySparkException, Py4JJavaError) as error:
+        raise JobError(f"the comparison failed: {failure_reason(error)}") from error
+    finally:
+        places.unpersist()
+    findings.changes.extend(
+        TableChange(change.version, change.operation)
+        for change in table.history()
+        if not change.is_ours
+    )
     findings.not_compared.extend(
         NotCompared(partition, end, beyond[partition] - 1, 0, "a transaction is open")
         for partition, end in ending.items()
@@ -204,6 +209,8 @@ def _lines(findings: Findings) -> Iterator[str]:
             f"key {key.key}: {key.produced:,} produced, {key.archived:,} archived; checksums "
             f"{key.produced_crc32:x} and {key.archived_crc32:x}"
         )
+    for change in findings.changes:
+        yield f"changed by another program: version {change.version}, {change.operation}"
     for left in findings.not_compared:
         yield (
             f"not compared: partition {left.partition}, offsets {left.first_offset} to "
@@ -229,7 +236,9 @@ def _verdict(findings: Findings, options: AuditOptions) -> str:
         behind = findings.total("behind")
         return f"exact: {counts}" + (f"; {behind:,} not taken yet" if behind else "")
     names = ("missing", "behind", "doubled", "differing", "damaged", "stray")
-    wrong = ", ".join(f"{n:,} {name}" for name in names if (n := findings.total(name)))
+    counted = {name: findings.total(name) for name in names}
+    counted["changes by other programs"] = len(findings.changes)
+    wrong = ", ".join(f"{n:,} {name}" for name, n in counted.items() if n)
     return f"differences: {wrong}, at {findings.differing_keys:,} keys ({counts})"
 
 

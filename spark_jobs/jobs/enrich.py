@@ -43,7 +43,8 @@ import spark_jobs.dependency_check  # noqa: F401 - first of all: it says what is
 # isort: split
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definitions.definition import OWN_COLUMNS, ColumnName, Definition, load_definition
+from spark_jobs.definitions.definition import OWN_COLUMNS, Definition, load_definition
+from spark_jobs.definitions.fields import ColumnName  # noqa: TC001 - pydantic evaluates it
 from spark_jobs.definitions.outputs import (
     OutputSection,
     json_sql,

@@ -26,8 +26,7 @@ import spark_jobs.dependency_check  # noqa: F401 - first of all: it says what is
 from pydantic import Field
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.archive.archive_directory import ArchiveDirectory
-from spark_jobs.archive.archive_reader import read_archive
+from spark_jobs.archive.archive_table import read_archive
 from spark_jobs.definitions.definition import load_definition
 from spark_jobs.definitions.typed_records import parsed
 from spark_jobs.errors import exit_code_of
@@ -164,10 +163,9 @@ def _event_times(
         return event_times(
             rows.select("event_time", is_rejected.alias("is_rejected")), options.topic
         )
-    with ArchiveDirectory(options.archive).reading():
-        rows = read_archive(spark, options.archive)
-        times = rows.select("event_time", F.lit(False).alias("is_rejected"))
-        return event_times(times, options.topic)
+    rows = read_archive(spark, options.archive)
+    times = rows.select("event_time", F.lit(False).alias("is_rejected"))
+    return event_times(times, options.topic)
 
 
 def _windows(

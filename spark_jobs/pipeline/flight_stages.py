@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.archive.archive_reader import read_archive
+from spark_jobs.archive.archive_table import read_archive
 from spark_jobs.jobs import (
     aggregate,
     archive,

@@ -4,7 +4,7 @@
     route      ->  flights.on-time, .delayed, .cancelled, .rejected
     retry      ->  flights.retry.1, .retry.2, then flights.dead
     aggregate  ->  flights.delays-by-airport, .delays-by-weather, and the same as tables
-    archive    ->  Parquet files by date and hour
+    archive    ->  a table by date of event time
     audit          the topic beside the archive, record by record
     enrich     ->  flights.enriched, with the plane of each flight
     activity   ->  made-up visits of a website: activity, activity.sessions, .funnels, .top-pages

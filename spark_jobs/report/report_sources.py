@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definitions.definition import ColumnName, Section
+from spark_jobs.definitions.fields import ColumnName, Section
 from spark_jobs.definitions.rejects import SOURCE_HEADER
 from spark_jobs.errors import BadOptionError
 from spark_jobs.options import Duration, TopicName  # noqa: TC001 - pydantic reads them
@@ -50,8 +50,10 @@ class ReportSection(Section):
     """key of the JSON object: what the windows are by, beside their time"""
 
     above: ColumnName
+    """key whose sum is divided"""
+
     below: ColumnName
-    """Keys whose sums are divided."""
+    """key whose sum it is divided by"""
 
     label: str
     """what the measure is"""

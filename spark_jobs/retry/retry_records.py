@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definitions.definition import Reason, Section
-from spark_jobs.definitions.rejects import RAW_BASE64_BYTES, RAW_CHARACTERS, SOURCE_HEADER
+from spark_jobs.definitions.fields import Reason, Section
+from spark_jobs.definitions.rejects import RAW_BASE64_SQL, RAW_CHARACTERS, SOURCE_HEADER
 from spark_jobs.definitions.typed_records import parsed
 
 if TYPE_CHECKING:
@@ -204,7 +204,6 @@ def _dead_json_sql(now_ms: int) -> str:
         f"'last', timestamp_millis({now_ms}), 'job', retrying.job, "
         "'source', named_struct('topic', topic, 'partition', partition, 'offset', offset), "
         f"'raw', left(make_valid_utf8(text), {RAW_CHARACTERS}), "
-        f"'raw_base64', CASE WHEN NOT is_valid_utf8(text) AND length(value) <= {RAW_BASE64_BYTES} "
-        "THEN base64(value) END, 'raw_bytes', length(value)), "
+        f"'raw_base64', {RAW_BASE64_SQL}, 'raw_bytes', length(value)), "
         "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSX\"))"
     )

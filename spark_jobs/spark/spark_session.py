@@ -17,8 +17,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from spark_jobs.avro.decoded_rows import use_this_python
 from spark_jobs.errors import JobError, take_signals
 from spark_jobs.kafka.reachable import check_master, check_reachable
+from spark_jobs.options import EXCLUDED_PACKAGES
 from spark_jobs.paths import require_file
 
 if TYPE_CHECKING:
@@ -36,9 +38,32 @@ FIXED_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # The stock reader that asks brokers for offsets as an admin client: it joins no group.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
+    # Of a map of a record, whose entries keep their order in a file as well.
+    "spark.sql.legacy.allowHashOnMapType": "true",
+    # Spark 4.1's newer reader of Kafka fails when it ends a batch that a killed driver had planned:
+    # it reports lag by offsets that it has not asked for (SPARK-55271). The older one does not.
+    "spark.sql.streaming.disabledV2MicroBatchReaders": (
+        "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+    ),
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.jars.excludes": EXCLUDED_PACKAGES,
+    "spark.sql.extensions": (
+        "io.delta.sql.DeltaSparkSessionExtension,"
+        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+    ),
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Defaults for tables of millions of files: 50 tasks to read a log, 10,000 to list files.
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
 }
+
+CLASSES = {
+    "the Kafka connector": "org/apache/spark/sql/kafka010/KafkaSourceProvider.class",
+    "Delta Lake": "io/delta/sql/DeltaSparkSessionExtension.class",
+    "Iceberg": "org/apache/iceberg/spark/SparkCatalog.class",
+}
+"""One of each package, by which it is recognized."""
 
 
 def is_submitted() -> bool:
@@ -81,10 +106,11 @@ def started_spark(options: SparkOptions, app_name: str) -> Iterator[SparkSession
 
 
 def start_spark(options: SparkOptions, app_name: str) -> SparkSession:
-    """Start Spark with the Kafka connector on its class path."""
+    """Start Spark with the Kafka connector, Delta Lake and Iceberg on its class path."""
     if not is_submitted():
         check_master(options.master)
         check_java()
+        use_this_python()
     conf = SparkConf().setAppName(app_name).setAll(list(_settings(options).items()))
     try:
         with _output_to(None if is_submitted() else options.spark_log), _no_orphans():
@@ -97,7 +123,7 @@ def start_spark(options: SparkOptions, app_name: str) -> SparkSession:
             f"Spark did not start ({_one_line(error)}); its own words are in {options.spark_log}"
         ) from error
     spark.sparkContext.setLogLevel(options.log_level)
-    _check_connector(spark, options.packages)
+    _check_packages(spark, options.packages)
     return spark
 
 
@@ -121,6 +147,8 @@ def _settings(options: SparkOptions) -> dict[str, str]:
     settings = {
         **FIXED_SETTINGS,
         "spark.sql.shuffle.partitions": str(options.shuffle_partitions),
+        # Of Spark's own catalog, which the jobs leave empty; without it, a directory of the caller.
+        "spark.sql.warehouse.dir": str(options.spark_log.absolute().parent / "warehouse"),
     }
     if not is_submitted():
         settings |= {
@@ -158,13 +186,17 @@ def _java_version(java: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _check_connector(spark: SparkSession, packages: str) -> None:
+def _check_packages(spark: SparkSession, packages: str) -> None:
     jvm = spark.sparkContext._jvm  # noqa: SLF001 - the only way to the classes beside Spark
     assert jvm is not None
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    if loader.getResource("org/apache/spark/sql/kafka010/KafkaSourceProvider.class") is None:
+    lacking = [name for name, file in CLASSES.items() if loader.getResource(file) is None]
+    if lacking:
         spark.stop()
-        raise JobError(f"Spark lacks the Kafka connector: spark-submit --packages {packages} …")
+        raise JobError(
+            f"Spark lacks {' and '.join(lacking)}: spark-submit --packages {packages} "
+            f"--exclude-packages {EXCLUDED_PACKAGES} …"
+        )
 
 
 @contextmanager

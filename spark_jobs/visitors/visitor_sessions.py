@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, PositiveInt
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definitions.definition import Definition, Reason, Section
+from spark_jobs.definitions.fields import Reason, Section
 from spark_jobs.definitions.rejects import KEEP_NULLS
 from spark_jobs.definitions.typed_records import require_sql
 from spark_jobs.definitions.windows import seconds_of, window_structs_sql
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import Column, DataFrame
+
+    from spark_jobs.definitions.definition import Definition
 
 START, END = "(start)", "(end)"
 """What transitions say before the first step of a session and after its last."""
@@ -39,11 +41,17 @@ class ActivitySection(Section):
     """topics are PREFIX.sessions, .funnels, .transitions and .top-pages"""
 
     visitor: str
+    """SQL of the visitor that a valid record is of"""
+
     page: str
+    """SQL of the page that was opened"""
+
     step: str
-    """SQL of a valid record: who it is, what page it is, and what that is called in funnels"""
+    """SQL of what the page is called in funnels and transitions"""
 
     referrer: str = "NULL"
+    """SQL of the site that the visitor came from"""
+
     gap: Duration = "30 minutes"
     """a pause that ends a session"""
 

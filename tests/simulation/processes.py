@@ -18,7 +18,7 @@ def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PYTHONHASHSEED": "0"},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=2900,
         check=False,
     )
 

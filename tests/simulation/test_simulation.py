@@ -11,13 +11,13 @@ from tests.simulation.delay_defects import DELAY_DEFECTS
 from tests.simulation.processes import check_fine, check_found, simulate
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3000)
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 50), marks=pytest.mark.slow)])
 def test_seeds_keep_every_promise(seeds: range) -> None:
     check_fine(seeds)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3000)
 @pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 40), marks=pytest.mark.slow)])
 def test_what_waits_is_delivered_once_and_never_early(seeds: range) -> None:
     check_fine(seeds, "--delays")
@@ -78,7 +78,7 @@ SHOWS = {
 """What is told of each, so that none is found by accident."""
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3000)
 @pytest.mark.parametrize(
     "defect",
     [pytest.param(defect, marks=[pytest.mark.slow] * (defect in LONG)) for defect in SHOWS],

@@ -12,6 +12,7 @@ import pytest
 from spark_jobs.jobs.produce_flights import Outcome, ProduceOptions, produce
 from spark_jobs.options import SparkOptions
 from tests.spark_jobs.data.month import DAMAGED, MONTH
+from tests.spark_jobs.registry.registry_process import RegistryProcess
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
 from tests.support.java_command import LONG_TEST_JVM
@@ -53,6 +54,19 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield broker.bootstrap
     finally:
         broker.stop()
+
+
+@pytest.fixture(scope="session")
+def registries(
+    servers: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[RegistryProcess, RegistryProcess]]:
+    """Start two schema registries on one topic; each test has subjects of its own in them."""
+    directory = tmp_path_factory.mktemp("registries")
+    both = (RegistryProcess(servers, directory), RegistryProcess(servers, directory))
+    for registry in both:
+        registry.start()
+    yield both
+    assert [registry.stop() for registry in both] == [0, 0]
 
 
 @pytest.fixture(scope="session")

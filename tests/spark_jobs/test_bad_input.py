@@ -259,7 +259,7 @@ def test_a_reject_says_what_is_wrong_and_keeps_what_there_was(
 def test_a_reason_is_told_in_words(taken: Run, spark: SparkSession) -> None:
     assert spark is not None
     wanted = {
-        "a number as text": "size: expected integer, got STRING",
+        "a number as text": "size: expected integer, got text",
         "an unknown key": "colour",
         "without a key": "ratio",
         "too small": "size -1",

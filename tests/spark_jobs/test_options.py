@@ -46,6 +46,10 @@ def test_several_values_and_switching_off() -> None:
         (["--topic", "a b"], "--topic: expected letters, digits, '.', '_' and '-'"),
         (["--kafka", "acks"], "--kafka: expected KEY=VALUE, got 'acks'"),
         (["--no-such"], "unrecognized arguments: --no-such (see --help)"),
+        (
+            ["--partition", "2"],
+            "unrecognized arguments: --partition 2, did you mean '--partitions'",
+        ),
         (["--log-level", "LOUD"], "--log-level: Input should be"),
     ],
 )

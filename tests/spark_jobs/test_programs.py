@@ -16,7 +16,7 @@ import pytest
 from spark_jobs import __main__ as package
 from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_FAILED
 from spark_jobs.jobs.catalogue import JOBS as ALL_JOBS
-from spark_jobs.options import CONNECTOR
+from spark_jobs.options import EXCLUDED_PACKAGES, PACKAGES
 from tests.spark_jobs.conftest import TOPIC
 from tests.support.brokers.broker_process import free_port
 
@@ -156,7 +156,8 @@ def test_spark_submit_runs_a_job_from_its_file(
     prefix = new_name("submitted")
     outcome = _run(
         str(Path(sys.executable).parent / "spark-submit"),
-        *("--master", "local[2]", "--packages", CONNECTOR, "spark_jobs/jobs/route.py"),
+        *("--master", "local[2]", "--packages", ",".join(PACKAGES)),
+        *("--exclude-packages", EXCLUDED_PACKAGES, "spark_jobs/jobs/route.py"),
         *("--bootstrap-servers", servers, "--topic", TOPIC, "--once"),
         *("--set", f"prefix={prefix}", "--rejects-topic", f"{prefix}.rejected"),
         *("--checkpoint", str(tmp_path)),

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_jobs.options import CONNECTOR
+from spark_jobs.options import PACKAGES
 from tests.support import class_archives, go_programs, jars
 from tests.support.brokers.apache import apache_3, apache_4
 from tests.support.brokers.broker_process import BrokerError
@@ -30,6 +30,8 @@ TIMEOUT_SECONDS = 1200
 
 ARCHIVED = (jars.KAFKA_4, jars.KAFKA_3)
 """Versions whose brokers start so often that archives of their classes are worth their time."""
+
+SPARK_PACKAGES = ",".join(PACKAGES)
 
 _START_SPARK = """
 import sys
@@ -56,9 +58,9 @@ def fetch(say: Callable[[str], None]) -> None:
             do()
 
 
-def connector_stamp() -> Path:
-    """Return the file that lists the jars of Spark's Kafka connector, once they are there."""
-    return jars.CACHE / "spark_connector.txt"
+def packages_stamp() -> Path:
+    """Return the file that lists the jars of Spark's packages, once they are there."""
+    return jars.CACHE / "spark_packages.txt"
 
 
 def missing() -> Iterator[tuple[str, Callable[[], None]]]:
@@ -75,8 +77,8 @@ def missing() -> Iterator[tuple[str, Callable[[], None]]]:
     for version in ARCHIVED:
         if not class_archives.is_made(version):
             yield f"Archiving classes of Apache Kafka {version}", partial(_archive, version)
-    if not _has_connector():
-        yield f"Fetching {CONNECTOR}", _resolve_connector
+    if not _has_packages():
+        yield f"Fetching {SPARK_PACKAGES}", _resolve_packages
     if not go_programs.program().is_file() and go_programs.why_not() is None:
         yield "Building franz-go's clients", _build_go
 
@@ -122,14 +124,14 @@ def _archive(version: str) -> None:
             raise JarsUnavailableError(f"Apache Kafka {version} does not run: {error}") from error
 
 
-def _has_connector() -> bool:
-    if not connector_stamp().is_file():
+def _has_packages() -> bool:
+    if not packages_stamp().is_file():
         return False
-    coordinates, *paths = connector_stamp().read_text(encoding="utf-8").splitlines()
-    return coordinates == CONNECTOR and all(Path(path).is_file() for path in paths)
+    coordinates, *paths = packages_stamp().read_text(encoding="utf-8").splitlines()
+    return coordinates == SPARK_PACKAGES and all(Path(path).is_file() for path in paths)
 
 
-def _resolve_connector() -> None:
+def _resolve_packages() -> None:
     """Start Spark once: its resolver keeps what it fetched in the user's home."""
     with tempfile.TemporaryDirectory() as directory:
         log = Path(directory) / "spark.log"
@@ -137,10 +139,10 @@ def _resolve_connector() -> None:
         if outcome.returncode != 0:
             said = log.read_text(errors="replace")[-2000:] if log.exists() else ""
             reason = outcome.stderr.strip().rpartition("\n")[2]
-            raise JarsUnavailableError(f"{CONNECTOR} cannot be had: {reason}\n{said}")
+            raise JarsUnavailableError(f"{SPARK_PACKAGES} cannot be had: {reason}\n{said}")
     paths = outcome.stdout.split()[-1].replace("file://", "").split(",")
-    lines = [CONNECTOR, *paths]
-    connector_stamp().write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    lines = [SPARK_PACKAGES, *paths]
+    packages_stamp().write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def _build_go() -> None:

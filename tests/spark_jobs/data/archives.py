@@ -1,4 +1,4 @@
-"""Archives of two days for tests: filled in batches, and read as if they were any directory."""
+"""Archives of two days for tests: filled in batches, and read without Spark."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from spark_jobs.jobs.archive import NAME, ArchiveOptions, start
 from spark_jobs.spark.streams import run_to_end
 from tests.spark_jobs.data import days
+from tests.spark_jobs.data.outside_readers import arrow_table
 from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    import pandas as pd
+    from pyspark.sql import SparkSession
 
 BATCH = 900
 
@@ -37,24 +39,31 @@ def archived(spark: SparkSession, options: ArchiveOptions) -> int:
 
 
 def filled(
-    spark: SparkSession, servers: str, topic: str, place: Path, lines: slice = slice(None)
+    spark: SparkSession,
+    servers: str,
+    topic: str,
+    place: Path,
+    lines: slice = slice(None),
+    **more: object,
 ) -> ArchiveOptions:
     """Produce lines of the two days to a new topic, and archive them."""
     days.make_topic(servers, topic)
     days.produce_lines(servers, topic, days.lines()[lines])
-    options = options_for(servers, topic, place)
+    options = options_for(servers, topic, place, **more)
     archived(spark, options)
     return options
 
 
-def listed(spark: SparkSession, options: ArchiveOptions) -> DataFrame:
-    """Return what any reader finds that takes the directory for what it looks like."""
-    return spark.read.parquet(str(options.directory))
+def rows_of(options: ArchiveOptions) -> pd.DataFrame:
+    """Return the archive's rows, as pandas has them."""
+    table: pd.DataFrame = arrow_table(options.directory).to_pandas()
+    return table
 
 
-def places(rows: DataFrame) -> list[tuple[int, int]]:
-    """Return partition and offset of each row, in order."""
-    return sorted((row[0], row[1]) for row in rows.select("partition", "offset").collect())
+def places(options: ArchiveOptions) -> list[tuple[int, int]]:
+    """Return partition and offset of each row of the archive, in order."""
+    rows = arrow_table(options.directory).select(["partition", "offset"]).to_pydict()
+    return sorted(zip(rows["partition"], rows["offset"], strict=True))
 
 
 def places_of_flights(options: ArchiveOptions) -> list[tuple[int, int]]:

@@ -54,10 +54,9 @@ def flights() -> pd.DataFrame:
     return table[(table.month == 3) & (table.day <= 2)].copy()
 
 
-def by_hour() -> dict[tuple[str, int], int]:
-    """Return how many flights each date and hour of UTC has."""
-    hours = Counter(flights().event_time.dt.strftime("%Y-%m-%d %H"))
-    return {(str(hour)[:10], int(str(hour)[11:])): count for hour, count in hours.items()}
+def by_date() -> dict[str, int]:
+    """Return how many flights each date of UTC has."""
+    return dict(Counter(flights().event_time.dt.strftime("%Y-%m-%d")))
 
 
 def contents(table: pd.DataFrame) -> Counter[tuple[object, ...]]:

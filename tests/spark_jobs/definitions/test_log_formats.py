@@ -215,7 +215,7 @@ def test_times_without_a_zone_are_of_the_one_that_is_given(spark: SparkSession) 
         ("(?<logger>", "(", "logs.formats.0: Value error, a group without a name"),
         ("(?<logger>", "(?<logger", "logs.formats.0: Value error, not a regular expression"),
         ("(?<logger>", "(?<key>", "logs.formats.0: no group or column may be called 'key'"),
-        ("pattern", "patern", "logs.formats.0.pattern: Field required"),
+        ("pattern", "patern", "logs.formats.0.pattern: is missing"),
     ],
 )
 def test_a_wrong_pattern_is_named(changed: str, to: str, words: str, tmp_path: Path) -> None:

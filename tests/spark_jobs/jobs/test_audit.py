@@ -15,8 +15,6 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import TopicPartition
 from rich.console import Console
 
-from spark_jobs.archive.archive_directory import ArchiveDirectory, files_of
-from spark_jobs.archive.archive_writer import write_rows
 from spark_jobs.archive.audit_findings import (
     Findings,
     Gap,
@@ -26,6 +24,7 @@ from spark_jobs.archive.audit_findings import (
 )
 from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError
 from spark_jobs.jobs.audit import AuditOptions, as_json, audit, main, tell
+from spark_jobs.tables.open_tables import open_table
 from tests.spark_jobs.data import days
 from tests.spark_jobs.data.archives import (
     archived,
@@ -78,19 +77,14 @@ def _audit_options(archive: ArchiveOptions, **more: object) -> AuditOptions:
     return AuditOptions.model_validate(options | more)
 
 
-def _rewrite(spark: SparkSession, archive: ArchiveOptions, *changes: str, keep: str) -> None:
-    """Write all rows for which `keep` holds anew, as one batch, with columns changed."""
-    place = archive.directory.with_name("rewritten")
-    rows = spark.read.parquet(str(archive.directory))
-    columns = [*rows.columns[:-2], "event_date", "lpad(event_hour, 2, '0') AS event_hour"]
-    for change in changes:
-        name = change.rpartition(" ")[2]
-        columns[columns.index(name)] = change
-    write_rows(rows.where(keep).selectExpr(*columns), place, 1)
-    for hour in ArchiveDirectory(archive.directory).hours():
-        shutil.rmtree(hour)
-    for hour in ArchiveDirectory(place).hours():
-        hour.replace(archive.directory / hour.relative_to(place))
+def _change(spark: SparkSession, archive: ArchiveOptions, statement: str) -> None:
+    """Change the table's rows behind the job's back."""
+    table = open_table(spark, "--directory", archive.directory)
+    table.run(statement.format(table=table.name))
+
+
+def _at(place: tuple[int, int]) -> str:
+    return f"partition = {place[0]} AND offset = {place[1]}"
 
 
 def test_an_exact_archive_is_told_to_be_exact(
@@ -106,13 +100,14 @@ def test_an_exact_archive_is_told_to_be_exact(
     assert found.total("records") == 300
     assert found.keys == len({line.key for line in days.lines()[LINES]})
     assert (found.gaps, found.findings, found.key_differences, found.not_compared) == ([],) * 4
+    assert found.changes == []
 
 
 def test_a_gap_is_told_as_ranges(spark: SparkSession, archive: ArchiveOptions) -> None:
     flights = [offset for partition, offset in places_of_flights(archive) if partition == 1]
     gone = [*flights[10:15], flights[20]]
     listed = ", ".join(map(str, gone))
-    _rewrite(spark, archive, keep=f"partition != 1 OR offset NOT IN ({listed})")
+    _change(spark, archive, f"DELETE FROM {{table}} WHERE partition = 1 AND offset IN ({listed})")
     found = _audited(spark, archive)
     assert not found.is_exact(behind_is_well=True)
     assert found.total("missing") == 6
@@ -131,10 +126,9 @@ def test_a_gap_is_told_as_ranges(spark: SparkSession, archive: ArchiveOptions) -
 
 
 def test_a_double_is_told(spark: SparkSession, archive: ArchiveOptions) -> None:
-    hour = next(ArchiveDirectory(archive.directory).hours())
-    file = files_of(hour)[0]
-    doubled = [(r.partition, r.offset) for r in spark.read.parquet(str(file)).collect()]
-    shutil.copy(file, hour / "part-again.parquet")
+    doubled = [place for place in places_of_flights(archive) if place[1] % 3 == 0]
+    again = "INSERT INTO {table} SELECT * FROM {table} WHERE offset % 3 = 0"
+    _change(spark, archive, again)
     found = _audited(spark, archive, list_at_most=1000)
     assert found.total("doubled") == len(doubled) > 0
     assert [(f.partition, f.offset) for f in found.findings] == sorted(doubled)
@@ -146,8 +140,8 @@ def test_a_changed_value_is_told_though_its_checksum_stayed(
     spark: SparkSession, archive: ArchiveOptions
 ) -> None:
     partition, offset = places_of_flights(archive)[7]
-    here = f"partition = {partition} AND offset = {offset}"
-    _rewrite(spark, archive, f"if({here}, 1 + distance, distance) AS distance", keep="true")
+    here = _at((partition, offset))
+    _change(spark, archive, f"UPDATE {{table}} SET distance = distance + 1 WHERE {here}")
     found = _audited(spark, archive)
     assert found.total("damaged") == 1
     assert found.total("differing") == found.total("missing") == 0
@@ -160,8 +154,8 @@ def test_another_value_is_told_with_its_key_and_checksums(
     spark: SparkSession, archive: ArchiveOptions
 ) -> None:
     partition, offset = places_of_flights(archive)[7]
-    here = f"partition = {partition} AND offset = {offset}"
-    _rewrite(spark, archive, f"if({here}, 5L, value_crc32) AS value_crc32", keep="true")
+    here = _at((partition, offset))
+    _change(spark, archive, f"UPDATE {{table}} SET value_crc32 = 5 WHERE {here}")
     found = _audited(spark, archive)
     assert (found.total("differing"), found.total("damaged")) == (1, 1)
     records = read_topic(archive.bootstrap_servers, archive.topic)
@@ -180,8 +174,8 @@ def test_another_value_is_told_with_its_key_and_checksums(
 @pytest.mark.slow
 def test_a_row_of_no_record_is_told(spark: SparkSession, archive: ArchiveOptions) -> None:
     partition, offset = places_of_flights(archive)[7]
-    here = f"partition = {partition} AND offset = {offset}"
-    _rewrite(spark, archive, f"if({here}, 100000L, offset) AS offset", keep="true")
+    here = _at((partition, offset))
+    _change(spark, archive, f"UPDATE {{table}} SET offset = 100000 WHERE {here}")
     found = _audited(spark, archive)
     assert (found.total("stray"), found.total("missing"), found.total("damaged")) == (1, 1, 1)
     assert found.gaps == [Gap(partition, offset, offset, 1)]
@@ -263,7 +257,7 @@ def test_what_is_found_is_told_to_people_and_programs(
     spark: SparkSession, archive: ArchiveOptions
 ) -> None:
     partition, offset = places_of_flights(archive)[0]
-    _rewrite(spark, archive, keep=f"partition != {partition} OR offset != {offset}")
+    _change(spark, archive, f"DELETE FROM {{table}} WHERE {_at((partition, offset))}")
     options = _audit_options(archive)
     found = audit(spark, options)
     text = io.StringIO()
@@ -272,7 +266,8 @@ def test_what_is_found_is_told_to_people_and_programs(
         f"missing: partition {partition}, offsets {offset} to {offset}, 1 records"
         in text.getvalue()
     )
-    assert "differences: 1 missing, at 1 keys" in text.getvalue()
+    assert "changed by another program: version " in text.getvalue()
+    assert "differences: 1 missing, 1 changes by other programs, at 1 keys" in text.getvalue()
     told = json.loads(json.dumps(as_json(found, options)))
     assert told["exact"] is False
     assert told["gaps"] == [
@@ -309,5 +304,7 @@ def test_no_archive_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[st
         EXIT_BAD_OPTION
     )
     said = capsys.readouterr().err
-    assert said.startswith(f"error: --directory: {tmp_path} is no archive: archive.json")
+    assert said.startswith(
+        f"error: --directory: {tmp_path} holds no table, neither of Delta nor of Iceberg"
+    )
     assert said.count("\n") == 1

@@ -14,7 +14,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from spark_jobs.archive.archive_reader import read_archive
+from spark_jobs.archive.archive_table import read_archive
 from spark_jobs.errors import BadOptionError, JobError
 from spark_jobs.jobs import archive, backfill, retry, route
 from spark_jobs.jobs.backfill import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_jobs.errors import EXIT_BAD_OPTION, EXIT_FAILED
-from spark_jobs.options import CONNECTOR
+from spark_jobs.options import EXCLUDED_PACKAGES, PACKAGES
 from tests.spark_jobs.data import days
 from tests.spark_jobs.kills.exact_jobs import BATCHES, EXACT_JOBS, Setting
 from tests.spark_jobs.kills.job_process import RUN_SECONDS, Job, run_job
@@ -58,7 +58,8 @@ def _as_module(cluster: SparkCluster, setting: Setting, _name: str) -> Setting:
 def _submitted(cluster: SparkCluster, setting: Setting, name: str) -> Setting:
     command = str(Path(sys.executable).with_name("spark-submit"))
     settings = [word for pair in EXECUTORS.items() for word in ("--conf", "=".join(pair))]
-    where = ("--master", cluster.url, "--packages", CONNECTOR, *settings)
+    packages = ("--packages", ",".join(PACKAGES), "--exclude-packages", EXCLUDED_PACKAGES)
+    where = ("--master", cluster.url, *packages, *settings)
     return setting.started_with(launcher=(command, *where, f"spark_jobs/jobs/{name}.py"))
 
 
