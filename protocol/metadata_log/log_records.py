@@ -56,7 +56,7 @@ class AbortTransactionRecord(MetadataRecord, record_type=25, versions="0", flexi
 
 
 class ZkMigrationStateRecord(MetadataRecord, record_type=21, versions="0", flexible="0+"):
-    """How far a migration from ZooKeeper has come (KIP-866); Kafka 4 ignores it."""
+    """The stage of a migration from ZooKeeper (KIP-866); Kafka 4 ignores it."""
 
     zk_migration_state: int = int8()
     """0 none, 1 migration, 2 pre-migration, 3 post-migration."""

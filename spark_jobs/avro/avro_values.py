@@ -1,4 +1,4 @@
-"""How the values of a topic are read: the registry, and the reader's schema."""
+"""Reading the values of a topic: the registry, and the reader's schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class NotAvroError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Where a registry is, and how to get in."""
+    """The address of a registry, and the credentials for it."""
 
     url: str
     """`http://host:8081`; may hold `user:password@`"""
@@ -28,7 +28,7 @@ class Registry:
 
 @dataclass(frozen=True, slots=True)
 class AvroValues:
-    """How the values of a topic are read."""
+    """The way to read the values of a topic."""
 
     registry: Registry
     reader: str

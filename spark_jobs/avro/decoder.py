@@ -39,7 +39,7 @@ _BROKEN = (
 
 
 class Schemas(Protocol):
-    """Where the schemas of writers come from."""
+    """The source of the writers' schemas."""
 
     def of_id(self, schema_id: int) -> Any:  # noqa: ANN401 - fastavro's own
         """Return a schema, None when there is none; raise `NotAvroError` for other types."""

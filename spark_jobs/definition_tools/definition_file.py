@@ -20,7 +20,7 @@ from spark_jobs.visitors.visitor_sessions import ActivitySection
 
 
 class DefinitionFile(Section):
-    """What a topic's records are, and what jobs do with them."""
+    """The records of a topic, and what jobs do with them."""
 
     parameters: dict[str, str | int | float | bool] = Field(default={})
     """values that ${name} stands for in the rest of the file; `--set name=value` changes one"""

@@ -80,7 +80,7 @@ def _no_number(text: str) -> NoReturn:
 
 @dataclass(slots=True)
 class Seen:
-    """What values one place of the records has had."""
+    """The values seen at one place of the records."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     values: set[Any] = field(default_factory=set)
