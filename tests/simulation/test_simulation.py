@@ -11,7 +11,7 @@ from tests.simulation.delay_defects import DELAY_DEFECTS
 from tests.simulation.processes import check_fine, check_found, simulate
 
 
-@pytest.mark.timeout(3000)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 50), marks=pytest.mark.slow)])
 def test_seeds_keep_every_promise(seeds: range) -> None:
     check_fine(seeds)

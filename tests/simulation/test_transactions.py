@@ -29,7 +29,7 @@ SHOWS = {
 """What is told of each, so that none is found by accident."""
 
 
-@pytest.mark.timeout(3000)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 30), marks=pytest.mark.slow)])
 def test_transactions_keep_every_promise(seeds: range) -> None:
     check_fine(seeds, "--transactions")
