@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 TEST_TIMEOUT_SECONDS = 900
 TOPIC = "march"
+PYSPARK_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""Loggers of errors, which PySpark keeps from the root logger."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -42,6 +45,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 # py4j leaves closing the sockets to its JVM to the garbage collector.
                 for category in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
                     item.add_marker(pytest.mark.filterwarnings(f"ignore::{category}"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Let PySpark's loggers propagate again.
+
+    pytest attaches its handler to each logger that does not, and a logger of PySpark makes each of
+    its handlers write JSON, for the tests that follow as well.
+    """
+    try:
+        return (yield)
+    finally:
+        for name in PYSPARK_LOGGERS:
+            if name in logging.root.manager.loggerDict:
+                logging.getLogger(name).propagate = True
 
 
 @pytest.fixture(scope="session")

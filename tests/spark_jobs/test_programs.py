@@ -62,9 +62,11 @@ def test_without_a_name_the_package_lists_its_jobs() -> None:
 
 
 def test_a_job_that_there_is_not_is_one_line() -> None:
-    outcome = _run(sys.executable, "-m", "spark_jobs", "rout")
+    outcome = _run(sys.executable, "-m", "spark_jobs", "nonsense")
     assert outcome.returncode == EXIT_BAD_OPTION
-    assert outcome.stderr.startswith("error: there is no job 'rout'; there are: route, archive, ")
+    assert outcome.stderr.startswith(
+        "error: there is no job 'nonsense'; there are: route, archive, "
+    )
     assert outcome.stderr.count("\n") == 1
 
 
@@ -143,7 +145,7 @@ def test_a_missing_extra_is_one_line(name: str, tmp_path: Path) -> None:
     python = f"{sys.base_prefix}/bin/python3"
     outcome = _run(python, "-S", "-m", _module(name), PYTHONPATH="")
     assert outcome.returncode == EXIT_FAILED
-    assert outcome.stderr.startswith("error: not installed: confluent_kafka, ")
+    assert re.match("error: not installed: .*confluent_kafka, ", outcome.stderr)
     assert "pip install '.[spark]'" in outcome.stderr
     assert outcome.stderr.count("\n") == 1
 

@@ -54,6 +54,7 @@ def host(
     """Return a broker that strangers may reach, with a topic of 200 partitions."""
     limits = {
         "queued.max.request.bytes": str(REQUEST_MEMORY_BYTES),
+        "socket.request.max.bytes": str(REQUEST_MEMORY_BYTES),
         "socket.receive.buffer.bytes": str(SOCKET_BYTES),
     }
     broker = new_broker(tmp_path_factory.mktemp("host"), limits)
@@ -106,7 +107,7 @@ def test_claimed_frames_cost_what_has_arrived_of_them(
     before = host.resident_bytes()
     claiming = strangers(50)
     for one in claiming:
-        one.sendall(struct.pack(">i", 100_000_000) + bytes(8))
+        one.sendall(struct.pack(">i", REQUEST_MEMORY_BYTES) + bytes(8))
     assert wire.serves_api_versions(host.port, RELEASE_SECONDS)
 
     assert host.resident_bytes() - before < LEFT_BYTES
