@@ -142,6 +142,14 @@ def encode_uvarint(value: int) -> bytes:
     return bytes(out)
 
 
+def fits_a_string(text: str) -> bool:
+    """Whether a string field can hold `text`.
+
+    What was read from one need not: each byte that is not UTF-8 becomes a U+FFFD of three bytes.
+    """
+    return len(text) * 3 <= MAX_STRING_BYTES or len(text.encode()) <= MAX_STRING_BYTES
+
+
 def string_length(length: int) -> int:
     """The flexible length of a string, if it may be so long; raises EncodeError.
 

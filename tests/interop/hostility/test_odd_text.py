@@ -14,11 +14,17 @@ from protocol.headers import response_header_bytes
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.group_membership import JoinGroupRequest, JoinGroupResponse
-from protocol.messages.groups import DescribeGroupsRequest, DescribeGroupsResponse
+from protocol.messages.groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from protocol.messages.producer_ids import InitProducerIdRequest
+from protocol.messages.producers import ListTransactionsRequest, ListTransactionsResponse
 from tests.interop.conftest import against_apache
 from tests.support.wire import RawConnection
 
@@ -70,13 +76,13 @@ def _committing(group: str, topic: str) -> OffsetCommitRequest:
     return OffsetCommitRequest(group_id=group, topics=topics)
 
 
-def _joining(group: str) -> JoinGroupRequest:
+def _joining(group: str, protocol_type: str = f"type {READ}") -> JoinGroupRequest:
     return JoinGroupRequest(
         group_id=group,
         session_timeout_ms=6000,
         rebalance_timeout_ms=6000,
         member_id="",
-        protocol_type=f"type {READ}",
+        protocol_type=protocol_type,
         protocols=[JoinGroupRequest.Protocol(name=f"protocol {READ}", metadata=b"\xff")],
     )
 
@@ -159,6 +165,7 @@ def test_names_that_grow_past_the_longest_string_harm_nobody_else(
         (_committing(GROWING, topic), 7),
         (_committing(group, GROWING), 7),
         (_joining(GROWING), 3),
+        (_joining(group, GROWING), 3),
         (InitProducerIdRequest(transactional_id=GROWING, transaction_timeout_ms=1000), 2),
     ]
     for request, version in requests:
@@ -170,4 +177,8 @@ def test_names_that_grow_past_the_longest_string_harm_nobody_else(
 
     committed = settled(broker.port, _committing(group, topic), 7, OffsetCommitResponse)
     assert committed.topics[0].partitions[0].error_code == ErrorCode.NONE
+    groups = asked(broker.port, ListGroupsRequest(), 0, ListGroupsResponse)
+    assert groups.error_code == ErrorCode.NONE
+    listed = asked(broker.port, ListTransactionsRequest(), 0, ListTransactionsResponse)
+    assert listed.error_code == ErrorCode.NONE
     assert "Traceback" not in broker.output_path.read_text()
