@@ -38,7 +38,7 @@ cluster: ## Start ZooKeeper and three brokers on localhost:9092 to 9094, until C
 
 compile: ## Compile the hot modules with mypyc and gcc, for brokers started from now on: minutes
 	@scripts/setup python
-	@$(PY) -m compiled build
+	@$(PY) -m compiled build $(ARGS)
 
 unit: ## Run the unit tests, which start no process: in about two minutes
 	@scripts/setup test

@@ -28,7 +28,10 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Do what the command line says; returns the exit code."""
     parser = argparse.ArgumentParser(prog=program, description="The compiled build of the broker.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("build", help="compile the hot modules: takes minutes")
+    making = commands.add_parser("build", help="compile the hot modules: takes minutes")
+    making.add_argument(
+        "--optimization", choices=["0", "1", "2", "3"], help="level of the C compiler (default: 2)"
+    )
     commands.add_parser("show", help="say whether a process started now would run compiled")
     run = commands.add_parser("run", help="run a module as `python -m` does, compiled if possible")
     run.add_argument("module")
@@ -36,7 +39,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.command == "build":
-            _build()
+            _build(options.optimization)
         elif options.command == "show":
             activation = activate()
             print(f"compiled: {activation.answer} ({activation.reason})")  # noqa: T201
@@ -50,12 +53,12 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     return EXIT_OK
 
 
-def _build() -> None:
-    from compiled.build import build  # noqa: PLC0415 - only this needs a compiler
+def _build(optimization: str | None) -> None:
+    from compiled.build import OPTIMIZATION, build  # noqa: PLC0415 - only this needs a compiler
 
     target = build_directory(os.environ)
     begin = time.monotonic()
-    record = build(target)
+    record = build(target, optimization=optimization or OPTIMIZATION)
     seconds = time.monotonic() - begin
     print(f"compiled {len(record.modules)} modules into {target} in {seconds:.0f} s")  # noqa: T201
 

@@ -26,6 +26,7 @@ NEEDED: Final = {"mypyc": "mypy", "setuptools": "setuptools"}
 """Modules that the broker alone does not bring, and the packages that do."""
 SHOWN_LINES: Final = 20
 OPTIMIZATION: Final = "2"
+"""Of the C compiler, by default."""
 
 SCRIPT: Final = """
 import sys
@@ -44,7 +45,7 @@ setup(name={group!r}, packages=[], ext_modules=extensions, script_args=arguments
 """
 
 
-def build(target: Path, root: Path = ROOT) -> BuildRecord:
+def build(target: Path, root: Path = ROOT, optimization: str = OPTIMIZATION) -> BuildRecord:
     """Compile the modules of the code in `root` into `target`; returns the record.
 
     Raises BuildError.
@@ -56,7 +57,7 @@ def build(target: Path, root: Path = ROOT) -> BuildRecord:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".compiled-", dir=target.parent) as work:
         _copy(root, Path(work) / PLACE, needed, sources)
-        _compile(Path(work), [f"{PLACE}{source}" for source in sources])
+        _compile(Path(work), [f"{PLACE}{source}" for source in sources], optimization)
         made = Path(work) / "lib"
         names = tuple(map(modules.name_of, sources))
         missing = [name for name in (*names, LIBRARY) if not library_path(made, name).is_file()]
@@ -93,11 +94,11 @@ def _copy(root: Path, work: Path, needed: list[str], sources: list[str]) -> None
         copy.write_text(text, encoding="utf-8")
 
 
-def _compile(work: Path, sources: list[str]) -> None:
+def _compile(work: Path, sources: list[str], optimization: str) -> None:
     compiler = os.environ.get("CC", "gcc").split()[0]
     if shutil.which(compiler) is None:
         raise BuildError(f"there is no C compiler called {compiler} (name one with CC)")
-    script = SCRIPT.format(optimization=OPTIMIZATION, group=GROUP)
+    script = SCRIPT.format(optimization=optimization, group=GROUP)
     done = subprocess.run(  # noqa: S603 - our own script
         [sys.executable, "-c", script, *sources],
         cwd=work,

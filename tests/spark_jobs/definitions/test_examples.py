@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections import defaultdict
 from decimal import Decimal
 from pathlib import Path
@@ -14,10 +15,12 @@ import pytest
 
 from spark_jobs.definition_tools.definition_check import checked
 from spark_jobs.definitions.definition import load_definition
+from spark_jobs.definitions.log_formats import parsed_lines
 from spark_jobs.definitions.outputs import json_sql
 from spark_jobs.definitions.routes import RouteSection
 from spark_jobs.definitions.typed_records import parsed
 from spark_jobs.definitions.window_aggregates import window_rows
+from spark_jobs.spark.streams import records_of
 from tests.spark_jobs.definitions.kafka_rows import kafka_rows
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ORDERS = EXAMPLES / "orders" / "orders.toml"
+ACCESS = EXAMPLES / "access_logs" / "access.toml"
 CUSTOMERS = EXAMPLES / "customer_changes" / "customers.toml"
 NEW_YORK = ZoneInfo("America/New_York")
 
@@ -34,7 +38,7 @@ def _lines(definition: Path) -> list[Any]:
     return [json.loads(line, parse_float=Decimal) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("path", [ORDERS, CUSTOMERS], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [ORDERS, CUSTOMERS, ACCESS], ids=lambda path: path.stem)
 def test_nothing_is_wrong_with_the_definition(path: Path) -> None:
     assert checked(path) == []
 
@@ -55,8 +59,10 @@ def test_orders_are_summed_by_days_of_new_york(spark: SparkSession) -> None:
         found[0] += 1
         found[1] += Decimal(order["total"])
     windows = [
-        json.loads(row["value"], parse_float=Decimal)
-        for row in window_rows(spark, rows, definition, "sales").collect()
+        json.loads(record["value"], parse_float=Decimal)
+        for record in records_of(
+            window_rows(spark, rows, definition, "sales"), ("granularity", "start"), "sales"
+        ).collect()
     ]
     days = [window for window in windows if window["granularity"] == "1 day"]
     assert {
@@ -70,6 +76,29 @@ def test_orders_are_summed_by_days_of_new_york(spark: SparkSession) -> None:
     assert first["placed"] == "2013-03-10T05:30:00.000000Z"
     assert first["items"][0] == {"sku": "tea", "quantity": 2, "price": Decimal("7.50")}
     rows.unpersist()
+
+
+def test_pages_of_access_logs_are_counted_by_days_of_new_york(spark: SparkSession) -> None:
+    definition = load_definition(str(ACCESS))
+    lines = ACCESS.with_suffix(".log").read_bytes().splitlines()
+    records = kafka_rows(spark, lines, [b"web-1:access.log"] * len(lines))
+    records = records.selectExpr("*", "TIMESTAMP '2013-11-05' AS collected").drop("timestamp")
+    rows = parsed_lines(records.withColumnRenamed("collected", "timestamp"), definition)
+    rejected = rows.where("rejection IS NOT NULL").select("line").collect()
+    others = [line.decode() for line in lines if not re.search(rb'"[A-Z]+ /', line)]
+    assert [row["line"] for row in rejected] == others
+    wanted: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    request = re.compile(r'\[(.+)\] "[A-Z]+ ([^ ?]+)[^"]*" (\d+) (\d+|-) ')
+    for found in filter(None, map(request.search, map(bytes.decode, lines))):
+        at = dt.datetime.strptime(found[1], "%d/%b/%Y:%H:%M:%S %z")
+        sums = wanted[_local_day(at.isoformat()), found[2]]
+        for place, number in enumerate((1, found[3] >= "500", found[4].replace("-", "0"))):
+            sums[place] += int(number)
+    windows = window_rows(spark, rows, definition, "pages").where("granularity = '1 day'")
+    assert {
+        (_local_day(f"{day.start}+00:00"), day.page): [day.requests, day.failed, day.bytes_sent]
+        for day in windows.collect()
+    } == wanted
 
 
 def _local_day(text: str) -> str:

@@ -11,6 +11,9 @@ import pytest
 LEFT_OUT: dict[str, str] = {
     "tests/spark_jobs/": "A Spark session of minutes each: with them, CI takes over an hour.",
     "tests/benchmarks/smoke/test_pipeline_smoke.py": "All Spark jobs, on two makes of broker.",
+    "tests/simulation/test_simulation.py::test_a_planted": "They test the simulation, for minutes.",
+    "tests/simulation/test_groups.py::test_a_planted": "As above.",
+    "tests/simulation/test_transactions.py::test_a_planted": "As above.",
 }
 """Reasons, by how the ids of the tests begin; the tests are marked `manual`."""
 
