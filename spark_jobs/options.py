@@ -35,6 +35,7 @@ from spark_jobs.definitions.fields import near
 from spark_jobs.errors import BadOptionError
 from spark_jobs.option_sources import Given, from_environment, from_file, spelling
 from spark_jobs.program import PROGRAM
+from spark_jobs.tables.table_format import TableFormat
 
 if typing.TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,6 +205,16 @@ class DefinitionOptions(StreamOptions):
     def rejects(self) -> str:
         """Return the topic of rejected records."""
         return rejected_topic(self.topic, self.rejects_topic)
+
+
+class TableOptions(DefinitionOptions):
+    """Options of jobs that keep tables."""
+
+    table: Path = Path("data/spark_jobs/tables")
+    """directory for the tables, which driver and executors reach by this path"""
+
+    format: TableFormat = TableFormat.DELTA
+    """format of tables: delta or iceberg"""
 
 
 def parse_options(

@@ -25,7 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from spark_jobs.archive.archive_table import FLAG, TAKEN, WRITER, Ranges, taken_offsets
 from spark_jobs.definitions.rejects import collected_rejects
 from spark_jobs.errors import JobError
-from spark_jobs.spark.streams import write_batch
+from spark_jobs.spark.streams import persisted, write_batch
 from spark_jobs.tables.lakehouse_table import NO_COMMIT, Commit
 
 if TYPE_CHECKING:
@@ -64,12 +64,8 @@ class ArchiveWriter:
 
         Returns when they are committed. `batch` is the query and its number, if it is a stream's.
         """
-        cached = rows.persist()
-        try:
-            with self.table.writing():
-                self._take(rows, batch)
-        finally:
-            cached.unpersist()
+        with persisted(rows), self.table.writing():
+            self._take(rows, batch)
 
     def _take(self, rows: DataFrame, batch: tuple[str, int] | None) -> None:
         brought = _brought(rows)

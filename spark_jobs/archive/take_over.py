@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.tables.open_tables import TableFormat
+    from spark_jobs.tables.table_format import TableFormat
 
 VERSION = 1
 FILES = "event_date=*/event_hour=*/[!._]*.parquet"

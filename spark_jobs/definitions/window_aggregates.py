@@ -32,7 +32,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from spark_jobs.definitions.fields import ColumnName, Reason, Section, Zone
-from spark_jobs.definitions.rejects import KEEP_NULLS
 from spark_jobs.definitions.typed_records import require_sql, table_file
 from spark_jobs.definitions.windows import with_windows
 from spark_jobs.errors import BadOptionError, JobError
@@ -95,6 +94,10 @@ class Aggregate(Section):
     columns: dict[ColumnName, str] = Field(default={})
     """SQL of further columns, to group by or to measure"""
 
+    def key(self) -> tuple[str, ...]:
+        """Return the columns that tell windows apart."""
+        return ("granularity", "start", *self.group_by)
+
     @model_validator(mode="after")
     def _have_distinct_names(self) -> Self:
         names = [*OF_WINDOWS, *self.group_by, *self.measures]
@@ -113,7 +116,7 @@ class AggregateSection(RootModel[dict[Reason, Aggregate]]):
 def window_rows(
     spark: SparkSession, parsed: DataFrame, definition: Definition, name: str
 ) -> DataFrame:
-    """Return a row per window, granularity and group: `key` and `value`, both JSON as text.
+    """Return a row per window, granularity and group, with the measures.
 
     Raises `BadOptionError` that names the expression of the definition which Spark refuses.
     """
@@ -135,10 +138,7 @@ def window_rows(
     windowed = with_windows(rows, aggregate.granularities, aggregate.watermark, aggregate.zone)
     grouped = windowed.groupBy("granularity", "window", *aggregate.group_by)
     return _measured(grouped, aggregate, f"--definition: {definition.path}: {place}").select(
-        F.expr(_json_sql(("granularity", "start", *aggregate.group_by))).alias("key"),
-        F.expr(
-            _json_sql(("granularity", "start", "end", *aggregate.group_by, *aggregate.measures))
-        ).alias("value"),
+        "granularity", "window.start", "window.end", *aggregate.group_by, *aggregate.measures
     )
 
 
@@ -158,12 +158,6 @@ def _measured(grouped: GroupedData, aggregate: Aggregate, place: str) -> DataFra
                 words = str(error).strip().partition("\n")[0]
                 raise BadOptionError(f"{place}.measures.{name}: {words}") from error
         raise
-
-
-def _json_sql(names: tuple[str, ...]) -> str:
-    bounds = {"start": "window.start", "end": "window.end"}
-    pairs = ", ".join(f"'{name}', {bounds.get(name, f'`{name}`')}" for name in names)
-    return f"to_json(named_struct({pairs}), {KEEP_NULLS})"
 
 
 def _looked_up(

@@ -9,7 +9,7 @@
 What an event is, and what of it is visitor, page and step, stands in the definition
 (`visitor_sessions` has the section [activity]). All topics but that of rejects are compacted: the
 last record of a key is what holds. Each is a table too, `--table`/sessions, funnels, transitions,
-top-pages and pages (the views of all pages), with the same rows (`tables` says how they are read).
+top-pages and pages (the views of all pages), with the same rows, in the format of `--format`.
 
 Two queries do it. `activity-sessions` remembers events of open sessions in Spark's state; a session
 is closed, told and counted in funnels and transitions when the watermark has passed its last event
@@ -44,13 +44,12 @@ import spark_jobs.dependency_check  # noqa: F401 - first of all: it says what is
 from spark_jobs.definitions.typed_records import parsed
 from spark_jobs.errors import exit_code_of
 from spark_jobs.kafka.topics import COMPACTED, open_topics
-from spark_jobs.options import DefinitionOptions, TopicName, parse_options
+from spark_jobs.options import TableOptions, TopicName, parse_options
 from spark_jobs.program import PROGRAM
 from spark_jobs.spark.checkpoints import claim_checkpoint
 from spark_jobs.spark.spark_session import spark_session
 from spark_jobs.spark.streams import read_stream, run, start_batches
-from spark_jobs.spark.table_ownership import BackfillTable, StreamTable
-from spark_jobs.spark.tables import Table
+from spark_jobs.tables.kept_table import KeptTable
 from spark_jobs.visitors.activity_tables import (
     OF_PAGES,
     OF_SESSIONS,
@@ -68,15 +67,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from spark_jobs.spark.table_ownership import KeptTable
-    from spark_jobs.spark.tables import Shape
+    from spark_jobs.tables.lakehouse_table import Merge
 
 NAME = "activity"
 SESSIONS_QUERY, PAGES_QUERY = f"{NAME}-sessions", f"{NAME}-pages"
 HINT = f"produce to it first, with `{PROGRAM} produce_activity`, or name another --topic"
 
 
-class ActivityOptions(DefinitionOptions):
+class ActivityOptions(TableOptions):
     """Options of the job."""
 
     topic: TopicName = "activity"
@@ -84,9 +82,6 @@ class ActivityOptions(DefinitionOptions):
 
     definition: str = "activity"
     """TOML file that defines the events, or the name of a built-in one"""
-
-    table: Path = Path("data/spark_jobs/tables")
-    """directory for the tables; each has a subdirectory"""
 
     only: tuple[Literal["sessions", "pages"], ...] = ("sessions", "pages")
     """what to do: sessions, with funnels and transitions; pages, with rejects"""
@@ -158,20 +153,20 @@ def take(spark: SparkSession, records: DataFrame, options: ActivityOptions) -> N
     rows = parsed(spark, records, definition)
     if "sessions" in options.only:
         found = sessions(events(rows, definition), options.section())
-        take_sessions(_target(options, OF_SESSIONS, None), found, 0)
+        take_sessions(_target(spark, options, OF_SESSIONS, None), found, 0)
     if "pages" in options.only:
-        take_pages(_target(options, OF_PAGES, None), opened(rows, definition, NAME), 0)
+        take_pages(_target(spark, options, OF_PAGES, None), opened(rows, definition, NAME), 0)
 
 
 def _start_sessions(spark: SparkSession, options: ActivityOptions) -> StreamingQuery:
-    target = _target(options, OF_SESSIONS, SESSIONS_QUERY)
+    target = _target(spark, options, OF_SESSIONS, SESSIONS_QUERY)
     valid = events(_stream(spark, options), options.load_definition())
     rows = sessions(valid, options.section())
     return start_batches(rows, options, SESSIONS_QUERY, partial(take_sessions, target))
 
 
 def _start_pages(spark: SparkSession, options: ActivityOptions) -> StreamingQuery:
-    target = _target(options, OF_PAGES, PAGES_QUERY)
+    target = _target(spark, options, OF_PAGES, PAGES_QUERY)
     rows = opened(_stream(spark, options), options.load_definition(), NAME)
     return start_batches(rows, options, PAGES_QUERY, partial(take_pages, target))
 
@@ -183,15 +178,17 @@ def _stream(spark: SparkSession, options: ActivityOptions) -> DataFrame:
     return parsed(spark, read_stream(spark, options, options.topic), options.load_definition())
 
 
-def _target(options: ActivityOptions, shapes: Mapping[str, Shape], query: str | None) -> Target:
+def _target(
+    spark: SparkSession, options: ActivityOptions, merges: Mapping[str, Merge], query: str | None
+) -> Target:
     """Return where a query's results go, or without one those of a backfill."""
-    tables: dict[str, KeptTable] = {}
-    for name, shape in shapes.items():
-        table = Table(options.table / name, shape)
-        if query is None:
-            tables[name] = BackfillTable(table)
-        else:
-            tables[name] = StreamTable(table, options.checkpoint / query)
+    checkpoint = None if query is None else options.checkpoint / query
+    tables = {
+        name: KeptTable(options.table / name, options.format, how, checkpoint)
+        for name, how in merges.items()
+    }
+    for table in tables.values():
+        table.require_keeper(spark)
     rejects = options.rejects() if options.keep_rejects else None
     return Target(options, options.section(), options.topics(), tables, rejects)
 

@@ -1,7 +1,7 @@
 """Job: count and sum records in event-time windows of several lengths.
 
     TOPIC  ->  topic of the aggregate      one record per window and group, keyed by both
-           ->  TABLE/NAME/latest/*.jsonl   the same windows as a table, one version of it
+           ->  TABLE/NAME                  the same windows as a table of Delta Lake or Iceberg
            ->  TOPIC.rejected              what breaks a rule, unless --no-keep-rejects
 
 What is counted stands in the definition (`window_aggregates`); with the built-in one, `flights`,
@@ -9,8 +9,8 @@ how late flights leave and arrive per airport (`flights.delays-by-airport`) and 
 airport in the scheduled hour of departure (`flights.delays-by-weather`), by hour and by day.
 
 A window is written each time that a batch changes it, under the same key, and its topic is
-compacted: the last record of a key is the window. The table has the same JSON objects as its rows
-(`tables` says how it is read, and why each version of it is whole). Both are exact after any
+compacted: the last record of a key is the window. The table's rows have the same columns
+(`--format`; any program that reads it sees each batch whole). Both are exact after any
 interruption: a batch that was interrupted is counted again from the state before it and comes to
 the same windows; in the topic they may then stand twice, with equal values.
 
@@ -41,22 +41,13 @@ import spark_jobs.dependency_check  # noqa: F401 - first of all: it says what is
 # isort: split
 from spark_jobs.definitions.rejects import rejects
 from spark_jobs.definitions.typed_records import parsed
-from spark_jobs.definitions.window_aggregates import AggregateSection, window_rows
-from spark_jobs.errors import BadOptionError, exit_code_of
+from spark_jobs.errors import exit_code_of
 from spark_jobs.kafka.topics import COMPACTED, open_topics
-from spark_jobs.options import TOPIC_HINT, DefinitionOptions, parse_options
+from spark_jobs.options import TOPIC_HINT, parse_options
 from spark_jobs.spark.checkpoints import claim_checkpoint
 from spark_jobs.spark.spark_session import spark_session
-from spark_jobs.spark.streams import (
-    read_stream,
-    records_of,
-    run,
-    start_batches,
-    start_query,
-    write_batch,
-)
-from spark_jobs.spark.table_ownership import BackfillTable, StreamTable, lines_of
-from spark_jobs.spark.tables import Shape, Table
+from spark_jobs.spark.streams import read_stream, run, start_query, write_batch
+from spark_jobs.spark.window_queries import WindowOptions, made_with, start_windows, take_windows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,39 +55,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from spark_jobs.definitions.window_aggregates import Aggregate
-    from spark_jobs.spark.table_ownership import KeptTable
-
 NAME = "aggregate"
 REJECTS_QUERY = "aggregate-rejects"
 
 
-class AggregateOptions(DefinitionOptions):
+class AggregateOptions(WindowOptions):
     """Options of the aggregating job."""
-
-    only: tuple[str, ...] = ()
-    """names of aggregates to run; all in the definition if not given"""
-
-    table: Path = Path("data/spark_jobs/tables")
-    """directory for the tables; each aggregate has a subdirectory"""
 
     keep_rejects: bool = True
     """send records that break a rule to the rejects topic; unnecessary if `route` does"""
-
-    def aggregates(self) -> dict[str, Aggregate]:
-        """Return the aggregates to run by name; raise `BadOptionError` for an unknown one."""
-        known = self.load_definition().section("aggregate", AggregateSection).root
-        unknown = sorted(set(self.only) - set(known))
-        if unknown:
-            raise BadOptionError(
-                f"--only: there is no aggregate '{unknown[0]}', there are: {', '.join(known)}"
-            )
-        return {name: known[name] for name in self.only or known}
-
-    def table_of(self, name: str) -> Table:
-        """Return the table of an aggregate."""
-        group_by = self.aggregates()[name].group_by
-        return Table(self.table / name, Shape(("granularity", "start", *group_by), "start"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -126,31 +93,20 @@ def start(spark: SparkSession, options: AggregateOptions) -> list[StreamingQuery
         topics.require(options.topic, TOPIC_HINT)
         for name, aggregate in options.aggregates().items():
             identity = topics.identity(query_name(name), options.topic)
-            claim_checkpoint(options.checkpoint / query_name(name), identity | _sums(aggregate))
+            claim_checkpoint(options.checkpoint / query_name(name), identity | made_with(aggregate))
             topics.create_missing([aggregate.topic], options.partitions, COMPACTED)
         if options.keep_rejects:
             identity = topics.identity(REJECTS_QUERY, options.topic)
             claim_checkpoint(options.checkpoint / REJECTS_QUERY, identity)
             topics.create_missing([options.rejects()], options.partitions, {})
-    queries = [_start(spark, options, name) for name in options.aggregates()]
+    queries = [
+        start_windows(spark, _parsed_stream(spark, options), options, name, query_name(name))
+        for name in options.aggregates()
+    ]
     if options.keep_rejects:
-        rows = parsed(spark, _stream(spark, options), options.load_definition())
-        records = rejects(rows, NAME, options.rejects())
+        records = rejects(_parsed_stream(spark, options), NAME, options.rejects())
         queries.append(start_query(records, options, REJECTS_QUERY))
     return queries
-
-
-def _start(spark: SparkSession, options: AggregateOptions, name: str) -> StreamingQuery:
-    query = query_name(name)
-    table = StreamTable(options.table_of(name), options.checkpoint / query)
-
-    def take_windows(windows: DataFrame, batch: int) -> None:
-        _take_windows(windows, batch, options, name, table)
-
-    definition = options.load_definition()
-    rows = parsed(spark, _stream(spark, options), definition)
-    windows = window_rows(spark, rows, definition, name)
-    return start_batches(windows, options, query, take_windows, output_mode="update")
 
 
 def take(spark: SparkSession, records: DataFrame, options: AggregateOptions) -> None:
@@ -158,44 +114,20 @@ def take(spark: SparkSession, records: DataFrame, options: AggregateOptions) -> 
 
     The tables must be others than a stream's.
     """
-    definition = options.load_definition()
     with open_topics(spark, options) as topics:
         wanted = [aggregate.topic for aggregate in options.aggregates().values()]
         topics.create_missing(wanted, options.partitions, COMPACTED)
         if options.keep_rejects:
             topics.create_missing([options.rejects()], options.partitions, {})
-    rows = parsed(spark, records, definition)
-    tables = {name: BackfillTable(options.table_of(name)) for name in options.aggregates()}
-    for name, table in tables.items():
-        _take_windows(window_rows(spark, rows, definition, name), 0, options, name, table)
+    rows = parsed(spark, records, options.load_definition())
+    for name in options.aggregates():
+        take_windows(spark, rows, options, name)
     if options.keep_rejects:
         write_batch(rejects(rows, NAME, options.rejects()), options)
 
 
-def _stream(spark: SparkSession, options: AggregateOptions) -> DataFrame:
-    return read_stream(spark, options, options.topic)
-
-
-def _take_windows(
-    windows: DataFrame, batch: int, options: AggregateOptions, name: str, table: KeptTable
-) -> None:
-    """Write windows to their topic and table; the same batch may come twice."""
-    topic = options.aggregates()[name].topic
-    windows.persist()
-    try:
-        write_batch(records_of(windows, topic), options)
-        table.commit(batch, lines_of(windows))
-    finally:
-        windows.unpersist()
-
-
-def _sums(aggregate: Aggregate) -> dict[str, str]:
-    """Return what a checkpoint's state was made with, and must not change."""
-    return {
-        "granularities": ", ".join(aggregate.granularities),
-        "group_by": ", ".join(aggregate.group_by),
-        "measures": "; ".join(f"{name} = {sql}" for name, sql in aggregate.measures.items()),
-    }
+def _parsed_stream(spark: SparkSession, options: AggregateOptions) -> DataFrame:
+    return parsed(spark, read_stream(spark, options, options.topic), options.load_definition())
 
 
 if __name__ == "__main__":

@@ -56,7 +56,8 @@ from spark_jobs.options import TOPIC_HINT, DefinitionOptions, parse_options
 from spark_jobs.spark.checkpoints import claim_checkpoint
 from spark_jobs.spark.spark_session import spark_session, started_spark
 from spark_jobs.spark.streams import read_stream, run, start_batches
-from spark_jobs.tables.open_tables import TableFormat, open_table, require_table
+from spark_jobs.tables.open_tables import open_table, require_table
+from spark_jobs.tables.table_format import TableFormat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -59,7 +59,7 @@ from spark_jobs.kafka.topics import clear_errors, open_admin, open_topics
 from spark_jobs.options import TOPIC_HINT, SparkOptions, TopicName, parse_options, rejected_topic
 from spark_jobs.paths import require_file, writing
 from spark_jobs.spark.spark_session import spark_session
-from spark_jobs.spark.streams import failure_reason, read_batch
+from spark_jobs.spark.streams import failure_reason, persisted, read_batch
 from spark_jobs.tables.open_tables import open_table, require_table
 
 if TYPE_CHECKING:
@@ -143,13 +143,11 @@ def audit(spark: SparkSession, options: AuditOptions) -> Findings:
     if has_rejects:
         rejects = read_batch(spark, options, [options.rejects()])
         sides.append(rejects_side(rejects, options.topic, options.rejects_of))
-    places = compare(sides, extent).persist()
     try:
-        findings = find(places, extent, options.list_at_most)
+        with persisted(compare(sides, extent)) as places:
+            findings = find(places, extent, options.list_at_most)
     except (PySparkException, Py4JJavaError) as error:
         raise JobError(f"the comparison failed: {failure_reason(error)}") from error
-    finally:
-        places.unpersist()
     findings.changes.extend(
         TableChange(change.version, change.operation)
         for change in table.history()

@@ -3,6 +3,7 @@
     logs  ->  logs.parsed      a JSON object per line: format, time, level, and what the format has
           ->  logs.rejected    lines that no format knows, whole, with the reason `unknown-format`
           ->  logs.errors      lines, errors and warnings per log and window of time; compacted
+         ->  TABLE/errors     the same windows as a table of Delta Lake or Iceberg
 
 `collect_logs` fills the topic; a line's key, `COLLECTOR:PATH`, is its log. Formats stand in the
 definition (`log_formats`); the built-in one knows dpkg.log, apt's history.log and term.log, access
@@ -30,14 +31,14 @@ import spark_jobs.dependency_check  # noqa: F401 - first of all: it says what is
 # isort: split
 from spark_jobs.definitions.log_formats import LogSection, parsed_lines
 from spark_jobs.definitions.outputs import written
-from spark_jobs.definitions.window_aggregates import AggregateSection, window_rows
 from spark_jobs.errors import exit_code_of
 from spark_jobs.kafka.topics import COMPACTED, open_topics
-from spark_jobs.options import DefinitionOptions, TopicName, parse_options
+from spark_jobs.options import TopicName, parse_options
 from spark_jobs.program import PROGRAM
 from spark_jobs.spark.checkpoints import claim_checkpoint
 from spark_jobs.spark.spark_session import spark_session
-from spark_jobs.spark.streams import read_stream, records_of, run, start_query, write_batch
+from spark_jobs.spark.streams import read_stream, run, start_query, write_batch
+from spark_jobs.spark.window_queries import WindowOptions, made_with, start_windows, take_windows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ NAME = "logs"
 HINT = f"fill it with `{PROGRAM} collect_logs`, or name the one to read with --topic"
 
 
-class LogsOptions(DefinitionOptions):
+class LogsOptions(WindowOptions):
     """Options of the job that reads lines."""
 
     topic: TopicName = "logs"
@@ -70,10 +71,8 @@ class LogsOptions(DefinitionOptions):
 
     def aggregates(self) -> dict[str, Aggregate]:
         """Return the definition's aggregates by name."""
-        definition = self.load_definition()
-        if not definition.has("aggregate"):
-            return {}
-        return definition.section("aggregate", AggregateSection).root
+        has_some = self.load_definition().has("aggregate")
+        return super().aggregates() if has_some or self.only else {}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -96,16 +95,16 @@ def start(spark: SparkSession, options: LogsOptions) -> list[StreamingQuery]:
     definition = options.load_definition()
     with open_topics(spark, options) as topics:
         topics.require(options.topic, HINT)
-        for query in (NAME, *map(query_name, options.aggregates())):
+        made = {query_name(name): made_with(one) for name, one in options.aggregates().items()}
+        for query in (NAME, *made):
             identity = topics.identity(query, options.topic)
-            claim_checkpoint(options.checkpoint / query, identity)
+            claim_checkpoint(options.checkpoint / query, identity | made.get(query, {}))
         _create_missing(topics, options)
     lines = parsed_lines(read_stream(spark, options, options.topic), definition)
     queries = [start_query(lines_written(lines, options), options, NAME)]
-    for name, aggregate in options.aggregates().items():
+    for name in options.aggregates():
         rows = parsed_lines(read_stream(spark, options, options.topic), definition)
-        records = records_of(window_rows(spark, rows, definition, name), aggregate.topic)
-        queries.append(start_query(records, options, query_name(name), output_mode="update"))
+        queries.append(start_windows(spark, rows, options, name, query_name(name)))
     return queries
 
 
@@ -116,9 +115,8 @@ def take(spark: SparkSession, records: DataFrame, options: LogsOptions) -> None:
         _create_missing(topics, options)
     rows = parsed_lines(records, definition)
     write_batch(lines_written(rows, options), options)
-    for name, aggregate in options.aggregates().items():
-        windows = window_rows(spark, rows, definition, name)
-        write_batch(records_of(windows, aggregate.topic), options)
+    for name in options.aggregates():
+        take_windows(spark, rows, options, name)
 
 
 def query_name(aggregate: str) -> str:

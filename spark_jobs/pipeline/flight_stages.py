@@ -35,6 +35,7 @@ from spark_jobs.pipeline.tally import tally_routes, tally_windows
 from spark_jobs.pipeline.tally_sources import count_sources, tally_enriched
 from spark_jobs.retry.retry_records import RetrySection
 from spark_jobs.spark.streams import read_batch
+from spark_jobs.tables.open_tables import open_table
 
 if TYPE_CHECKING:
     from spark_jobs.pipeline.pipeline_run import Run
@@ -88,11 +89,8 @@ def stage_aggregate(run: Run) -> str:
         "aggregate", f"flights in {tally.windows:,} windows of an hour", tally.flights, run.valid
     )
     for name in options.aggregates():
-        sums: dict[str, int] = {}
-        for row in options.table_of(name).rows():
-            length = row["granularity"]
-            sums[length] = sums.get(length, 0) + row["flights"]
-        for length, flights in sums.items():
+        rows = open_table(run.spark, "--table", options.table / name).read()
+        for length, flights in rows.groupBy("granularity").agg({"flights": "sum"}).collect():
             run.count("aggregate", f"flights in the table {name}, {length}", flights, run.valid)
     overview_plot.draw(tally.hours, run.options.picture)
     return words

@@ -20,8 +20,7 @@ from spark_jobs.jobs.report import ReportOptions
 from spark_jobs.kafka.topics import open_topics
 from spark_jobs.pipeline.tally_sources import count_sources
 from spark_jobs.spark.streams import read_batch
-from spark_jobs.spark.tables import Table
-from spark_jobs.visitors.activity_tables import OF_PAGES, OF_SESSIONS
+from spark_jobs.tables.open_tables import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,18 +45,18 @@ def stage_activity(run: Run) -> str:
     rejected = count_sources(read_batch(run.spark, options, [options.rejects()]))
     run.count("activity", "page views and malformed records", outcome.lines)
     run.count("activity", "rejected", rejected, outcome.damaged)
-    rows = {
-        name: list(Table(options.table / name, shape).rows())
-        for name, shape in (OF_SESSIONS | OF_PAGES).items()
-    }
-    hour = options.section().granularities[0]
-    views = sum(row["views"] for row in rows["pages"] if row["granularity"] == hour)
+    of_hours = f"WHERE granularity = '{options.section().granularities[0]}'"
+
+    def sums(name: str, *sql: str) -> Sequence[int]:
+        table = open_table(run.spark, "--table", options.table / name)
+        return table.read().selectExpr(*sql).collect()[0]
+
+    (views,) = sums("pages", f"sum(views) FILTER ({of_hours})")
     run.count("activity", "page views in windows of an hour", views, valid)
-    closed = rows["sessions"]
-    steps = sum(row["events"] for row in closed)
-    run.count("activity", f"page views in {len(closed):,} sessions that have ended", steps)
-    ways = sum(row["times"] for row in rows["transitions"] if row["granularity"] == hour)
-    run.count("activity", "ways from page to page, in and out", ways, steps + len(closed))
+    closed, steps = sums("sessions", "count(1)", "sum(events)")
+    run.count("activity", f"page views in {closed:,} sessions that have ended", steps)
+    (ways,) = sums("transitions", f"sum(times) FILTER ({of_hours})")
+    run.count("activity", "ways from page to page, in and out", ways, steps + closed)
     return f"{outcome.sent:,} records sent; {words}"
 
 

@@ -27,6 +27,7 @@ from spark_jobs.report.report_numbers import (
     WindowShare,
     as_time,
 )
+from spark_jobs.spark.streams import persisted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,13 +75,10 @@ def event_times(times: DataFrame, name: str) -> tuple[Throughput | None, int, in
     `times` has the columns `event_time` and `is_rejected`.
     """
     counts = times.groupBy("is_rejected", F.unix_seconds("event_time").alias("second")).count()
-    counts = counts.persist()
-    try:
+    with persisted(counts):
         sums = {row["is_rejected"]: row["records"] for row in _sums(counts, "is_rejected")}
         valid = counts.where("NOT is_rejected").select(F.lit(name).alias("name"), "second", "count")
         throughputs = _throughputs(valid)
-    finally:
-        counts.unpersist()
     return (throughputs[0] if throughputs else None, sums.get(False, 0), sums.get(True, 0))
 
 
@@ -96,8 +94,7 @@ def topic_numbers(
     counts = records.groupBy(
         F.col("topic").alias("name"), F.unix_seconds("timestamp").alias("second")
     ).agg(F.count(F.lit(1)).alias("count"), F.sum(F.length("value")).alias("bytes"))
-    counts = counts.persist()
-    try:
+    with persisted(counts):
         rows = (
             counts.groupBy("name")
             .agg(
@@ -110,8 +107,6 @@ def topic_numbers(
             .collect()
         )
         throughputs = _throughputs(counts)
-    finally:
-        counts.unpersist()
     topics = [
         TopicNumbers(
             topic=row["name"],

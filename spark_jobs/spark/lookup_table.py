@@ -34,7 +34,7 @@ from spark_jobs.kafka.offsets import open_offsets
 from spark_jobs.kafka.topics import open_topics
 from spark_jobs.spark.local_tables import no_rows
 from spark_jobs.spark.lookup_pins import Pin, Pins
-from spark_jobs.spark.streams import read_batch, write_batch
+from spark_jobs.spark.streams import persisted, read_batch, write_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -124,16 +124,13 @@ class LookupTable:
         """
         begin = {} if base is None else base.offsets
         records = read_range(self._spark, self._options, self._source.topic, begin, pin.offsets)
-        checked = checked_records(self._spark, records, self._source.definition).persist()
-        try:
+        with persisted(checked_records(self._spark, records, self._source.definition)) as checked:
             self._write_rejects(checked, {} if told is None else told.offsets)
             rows = latest_rows(checked, self._source.definition)
             if base is not None:
                 rows = changed_rows(self._version(base.version), rows)
             rows = rows.where("row IS NOT NULL")
             rows.write.mode("overwrite").parquet(self._path(pin.version))
-        finally:
-            checked.unpersist()
 
     def _write_rejects(self, checked: DataFrame, told: Mapping[int, int]) -> None:
         cases = " ".join(f"WHEN {partition} THEN {end}" for partition, end in told.items())

@@ -16,6 +16,7 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from spark_jobs.definitions.rejects import KEEP_NULLS
 from spark_jobs.errors import JobError, interrupt
 from spark_jobs.paths import require_directory
 from spark_jobs.spark.progress import Follower
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from pyspark.errors.exceptions.base import StreamingQueryException
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -107,10 +108,28 @@ def start_batches(
     return _start(rows.writeStream.foreachBatch(take).outputMode(output_mode), options, name)
 
 
-def records_of(rows: DataFrame, topic: str) -> DataFrame:
-    """Return rows with `key` and `value`, both text, as records to write to `topic`."""
-    key, value = (F.col(name).cast("binary").alias(name) for name in ("key", "value"))
-    return rows.select(key, value, F.lit(topic).alias("topic"))
+def records_of(
+    rows: DataFrame, key: Sequence[str], topic: str, json_options: str = KEEP_NULLS
+) -> DataFrame:
+    """Return rows as records to write to `topic`: JSON, with the columns `key` as the key."""
+
+    def json_of(names: Sequence[str]) -> Column:
+        listed = ", ".join(f"`{name}`" for name in names)
+        return F.expr(f"to_json(struct({listed}), {json_options})").cast("binary")
+
+    return rows.select(
+        json_of(key).alias("key"), json_of(rows.columns).alias("value"), F.lit(topic).alias("topic")
+    )
+
+
+@contextmanager
+def persisted(rows: DataFrame) -> Iterator[DataFrame]:
+    """Keep rows meanwhile, so that what reads them twice computes them once."""
+    rows.persist()
+    try:
+        yield rows
+    finally:
+        rows.unpersist()
 
 
 def write_batch(records: DataFrame, options: SparkOptions) -> None:

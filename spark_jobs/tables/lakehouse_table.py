@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
 from spark_jobs.locks import locked
 
 if TYPE_CHECKING:
@@ -66,6 +68,12 @@ class Merge:
     key: tuple[str, ...]
     sums: tuple[str, ...] = ()
     """Columns that are added up; all others are replaced."""
+
+    instant: str | None = None
+    """Column of the key, a timestamp: files without those of the batch are left alone."""
+
+    has_new_keys: bool = False
+    """Whether no key comes twice, so that rows may be appended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +174,7 @@ class LakehouseTable(ABC):
 
     def merge(self, rows: DataFrame, how: Merge, commit: Commit) -> bool:
         """Merge rows by their key, and add those with a new key; return False if it was done."""
-        same = " AND ".join(f"old.`{name}` <=> new.`{name}`" for name in how.key)
+        same = _same_key(rows, how)
         values = {name: f"new.`{name}`" for name in rows.columns}
         sums = {name: f"old.`{name}` + new.`{name}`" for name in how.sums}
         changed = {name: sql for name, sql in (values | sums).items() if name not in how.key}
@@ -179,6 +187,11 @@ class LakehouseTable(ABC):
             f"WHEN MATCHED THEN UPDATE SET {assignments} "
             f"WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({', '.join(values.values())})",
         )
+
+    def matching(self, rows: DataFrame, how: Merge) -> DataFrame:
+        """Return the table's rows that have a key of `rows`."""
+        table = self.within(rows.sparkSession).read().alias("old")
+        return table.join(rows.alias("new"), F.expr(_same_key(rows, how)), "left_semi")
 
     def newest_notes(self) -> Mapping[str, Any]:
         """Return the notes of the latest commit that has some, as far as the history goes back."""
@@ -221,6 +234,18 @@ class LakehouseTable(ABC):
             finally:
                 session.catalog.dropTempView(_BATCH)
             return True
+
+
+def _same_key(rows: DataFrame, how: Merge) -> str:
+    """Return the condition under which a row, `old`, has the key of a batch's, `new`."""
+    same = [f"old.`{name}` <=> new.`{name}`" for name in how.key]
+    if how.instant is not None:
+        range_sql = f"unix_micros(min(`{how.instant}`)), unix_micros(max(`{how.instant}`))"
+        first, last = rows.selectExpr(*range_sql.split(", ")).collect()[0]
+        if first is not None:
+            bounds = f"timestamp_micros({first}) AND timestamp_micros({last})"
+            same.append(f"old.`{how.instant}` BETWEEN {bounds}")
+    return " AND ".join(same)
 
 
 @contextmanager

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import BadOptionError
 from spark_jobs.paths import require_directory
 from spark_jobs.tables.delta_table import DeltaTable
 from spark_jobs.tables.iceberg_table import IcebergTable
+from spark_jobs.tables.table_format import TableFormat
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_jobs.tables.lakehouse_table import LakehouseTable, Shape
-
-
-class TableFormat(StrEnum):
-    """The formats there are."""
-
-    DELTA = "delta"
-    ICEBERG = "iceberg"
 
 
 _TABLES: dict[TableFormat, type[LakehouseTable]] = {

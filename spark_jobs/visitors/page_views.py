@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.definitions.rejects import KEEP_NULLS, reject_sql
+from spark_jobs.definitions.rejects import reject_sql
 from spark_jobs.definitions.typed_records import require_sql
 from spark_jobs.definitions.windows import window_structs_sql
-from spark_jobs.visitors.visitor_sessions import ActivitySection, text_of
+from spark_jobs.visitors.visitor_sessions import IN_PLACE, ActivitySection, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pyspark.sql import DataFrame
 
     from spark_jobs.definitions.definition import Definition
-    from spark_jobs.spark.tables import Row, Table
-
-Window = tuple[str, str]
-"""Granularity and start."""
 
 
 def opened(parsed: DataFrame, definition: Definition, job: str) -> DataFrame:
@@ -49,37 +42,17 @@ def counted(opened: DataFrame) -> DataFrame:
 
 
 def page_views(counted: DataFrame) -> DataFrame:
-    """Return `value`, JSON as text, per window and page."""
-    value = (
-        "named_struct('granularity', place.granularity, 'start', place.window.start, "
-        "'end', place.window.end, 'page', page, 'views', views)"
+    """Return a row per window and page."""
+    return counted.where("place IS NOT NULL").selectExpr(*IN_PLACE, "page", "views")
+
+
+def top_pages(views: DataFrame, top: int) -> DataFrame:
+    """Return for each window of the table of views its pages with most views."""
+    most = "sort_array(collect_list(struct(-views AS minus, page, views)))"
+    return views.groupBy("granularity", "start", "end").agg(
+        F.sum("views").alias("views"),
+        F.count(F.lit(1)).alias("pages"),
+        F.expr(f"transform(slice({most}, 1, {top}), one -> struct(one.page, one.views))").alias(
+            "top"
+        ),
     )
-    rows = counted.where("place IS NOT NULL")
-    return rows.select(F.expr(f"to_json({value}, {KEEP_NULLS})").alias("value"))
-
-
-def windows_of(rows: Iterable[Row]) -> set[Window]:
-    """Return the windows that rows of the table of views belong to."""
-    return {(row["granularity"], row["start"]) for row in rows}
-
-
-def top_pages(table: Table, windows: Iterable[Window], top: int) -> Iterator[Row]:
-    """Yield for each window its pages with most views, as the table of views has them."""
-    wanted = set(windows)
-    periods = {table.shape.period_of({table.shape.period: start}) for _, start in wanted}
-    pages: dict[Window, list[Row]] = defaultdict(list)
-    for period in sorted(periods):
-        for row in table.rows(period):
-            window = (row["granularity"], row["start"])
-            if window in wanted:
-                pages[window].append(row)
-    for (granularity, start), rows in sorted(pages.items()):
-        most = sorted(rows, key=lambda row: (-row["views"], row["page"]))[:top]
-        yield {
-            "granularity": granularity,
-            "start": start,
-            "end": rows[0]["end"],
-            "views": sum(row["views"] for row in rows),
-            "pages": len(rows),
-            "top": [{"page": row["page"], "views": row["views"]} for row in most],
-        }

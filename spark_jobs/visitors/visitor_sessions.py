@@ -31,7 +31,11 @@ START, END = "(start)", "(end)"
 """What transitions say before the first step of a session and after its last."""
 
 _EVENT = "event_time, partition, offset, page, step, referrer"
-_WITH_MILLISECONDS = KEEP_NULLS.replace("ssX", "ss.SSSX")
+WITH_MILLISECONDS = KEEP_NULLS.replace("ssX", "ss.SSSX")
+"""Options of `to_json` for sessions."""
+
+IN_PLACE = ("place.granularity", "place.window.start", "place.window.end")
+"""The columns of a window, of a struct of `windows.window_structs_sql`."""
 
 
 class ActivitySection(Section):
@@ -102,11 +106,10 @@ def text_of(section: ActivitySection, sql: str) -> Column:
 
 
 def sessions(events: DataFrame, section: ActivitySection) -> DataFrame:
-    """Return a row per session: `key` and `value`, JSON as text, `event_time`, `path`, `reached`.
+    """Return a row per session, and all its steps in the column `path`.
 
-    `event_time` is that of its first event, `path` all its steps, `reached` a struct with the
-    number of steps by funnel. Of a stream, a session comes once: when it is closed, because the
-    watermark has passed its last event by the gap.
+    `reached` is the number of steps by funnel. Of a stream, a session comes once: when it is
+    closed, because the watermark has passed its last event by the gap.
     """
     rows = (
         events.withWatermark("event_time", section.watermark)
@@ -117,21 +120,23 @@ def sessions(events: DataFrame, section: ActivitySection) -> DataFrame:
         .withColumn("first", F.expr("events[0]"))
         .withColumn("last", F.expr("element_at(events, -1)"))
     )
-    value = (
-        "named_struct('visitor', visitor, 'start', first.event_time, 'end', last.event_time, "
-        "'milliseconds', unix_millis(last.event_time) - unix_millis(first.event_time), "
-        "'events', size(path), 'entry', first.page, 'exit', last.page, "
-        "'referrer', first.referrer, "
-        f"'path', slice(path, 1, {section.longest_path}), 'reached', reached)"
-    )
-    key = "named_struct('visitor', visitor, 'start', first.event_time)"
-    return rows.select(
-        F.expr(f"to_json({key}, {_WITH_MILLISECONDS})").alias("key"),
-        F.expr(f"to_json({value}, {_WITH_MILLISECONDS})").alias("value"),
-        F.col("first.event_time").alias("event_time"),
+    return rows.selectExpr(
+        "visitor",
+        "first.event_time AS start",
+        "last.event_time AS end",
+        "unix_millis(last.event_time) - unix_millis(first.event_time) AS milliseconds",
+        "size(path) AS events",
+        "first.page AS entry",
+        "last.page AS exit",
+        "first.referrer AS referrer",
         "path",
         "reached",
     )
+
+
+def told(sessions: DataFrame, section: ActivitySection) -> DataFrame:
+    """Return sessions as tables and topics have them, of very long ones the path's begin."""
+    return sessions.withColumn("path", F.slice("path", 1, section.longest_path))
 
 
 def _who(section: ActivitySection) -> Iterator[Column]:
@@ -149,7 +154,7 @@ def _reached_sql(section: ActivitySection) -> str:
             f"'{name}', aggregate(path, 0, "
             f"(n, step) -> CASE WHEN step = try_element_at({listed}, n + 1) THEN n + 1 ELSE n END)"
         )
-    return f"named_struct({', '.join(pairs)})" if pairs else "named_struct('none', 0)"
+    return f"cast(map({', '.join(pairs)}) AS map<string, int>)"
 
 
 def _array(steps: tuple[str, ...]) -> str:
@@ -162,29 +167,22 @@ def _quoted(text: str) -> str:
 
 
 def funnels(sessions: DataFrame, section: ActivitySection) -> DataFrame:
-    """Return `value`, JSON as text, per window, funnel and step: how many sessions reached it."""
+    """Return a row per window, funnel and step: how many sessions reached it."""
     counts = ", ".join(
         f"named_struct('funnel', '{name}', 'number', {number}, "
         f"'step', {_array(steps)}[{number - 1}], "
-        f"'sessions', count_if(reached.`{name}` >= {number}))"
+        f"'sessions', count_if(reached['{name}'] >= {number}))"
         for name, steps in section.funnels.items()
         for number in range(1, len(steps) + 1)
     )
-    if not counts:
-        return sessions.limit(0).select("value")
     rows = (
         _in_windows(sessions, section).groupBy("place").agg(F.expr(f"array({counts})").alias("c"))
     )
-    return rows.select("place", F.explode("c").alias("count")).select(
-        _json(
-            "'funnel', count.funnel, 'number', count.number, 'step', count.step, "
-            "'sessions', count.sessions"
-        )
-    )
+    return rows.select("place", F.explode("c").alias("count")).selectExpr(*IN_PLACE, "count.*")
 
 
 def transitions(sessions: DataFrame, section: ActivitySection) -> DataFrame:
-    """Return `value`, JSON as text, per window and pair of steps: how often it was gone."""
+    """Return a row per window and pair of steps: how often it was gone."""
     # Nothing but what is there is looked up by place: Spark makes what a lambda names anew for each
     # of its elements.
     into = f"transform(path, (to, i) -> named_struct('from', {_before('i')}, 'to', to))"
@@ -192,7 +190,7 @@ def transitions(sessions: DataFrame, section: ActivitySection) -> DataFrame:
     pairs = f"array_append({into}, {out})"
     rows = _in_windows(sessions, section).withColumn("pair", F.explode(F.expr(pairs)))
     counted = rows.groupBy("place", "pair").agg(F.count(F.lit(1)).alias("times"))
-    return counted.select(_json("'from', pair.from, 'to', pair.to, 'times', times"))
+    return counted.selectExpr(*IN_PLACE, "pair.*", "times")
 
 
 def _before(place: str) -> str:
@@ -201,11 +199,5 @@ def _before(place: str) -> str:
 
 def _in_windows(sessions: DataFrame, section: ActivitySection) -> DataFrame:
     places = F.explode(F.expr(window_structs_sql(section.granularities))).alias("place")
+    sessions = sessions.select(F.col("start").alias("event_time"), "path", "reached")
     return sessions.select(places, "path", "reached")
-
-
-def _json(pairs: str) -> Column:
-    window = (
-        "'granularity', place.granularity, 'start', place.window.start, 'end', place.window.end"
-    )
-    return F.expr(f"to_json(named_struct({window}, {pairs}), {KEEP_NULLS})").alias("value")

@@ -121,6 +121,7 @@ def test_a_topic_that_is_grown_is_read_from_the_first_record_of_each_new_partiti
     )
 
 
+@pytest.mark.slow
 def test_a_topic_that_is_deleted_ends_the_job_and_stays_deleted(world: World) -> None:
     world.produce(20, 1)
     query = world.start()
@@ -189,6 +190,7 @@ def test_a_checkpoint_of_another_job_is_named(world: World, tmp_path: Path) -> N
         enrich.start(world.spark, options)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_topic_is_named(world: World, servers: str) -> None:
     world.run_once()
     create_topic(servers, f"{world.topic}-2")
@@ -197,6 +199,7 @@ def test_a_checkpoint_of_another_topic_is_named(world: World, servers: str) -> N
         route.start(world.spark, options)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_broker_is_named(world: World, tmp_path: Path) -> None:
     world.run_once()
     other = ours(tmp_path / "other")

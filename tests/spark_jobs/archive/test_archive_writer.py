@@ -14,9 +14,9 @@ from spark_jobs.errors import JobError
 from spark_jobs.jobs.archive import NAME, ArchiveOptions
 from spark_jobs.options import DefinitionOptions
 from spark_jobs.spark.streams import read_batch
-from spark_jobs.tables.open_tables import TableFormat
 from tests.spark_jobs.data import days
 from tests.spark_jobs.data.archives import options_for, places, places_of_flights
+from tests.spark_jobs.data.table_params import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ def topic(servers: str, new_name: Callable[[str], str]) -> str:
     return topic
 
 
-@pytest.fixture(params=[*TableFormat])
+@pytest.fixture(params=FORMATS)
 def options(
     request: pytest.FixtureRequest, servers: str, topic: str, tmp_path: Path
 ) -> ArchiveOptions:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_jobs.jobs.archive import ArchiveOptions
-from spark_jobs.tables.open_tables import TableFormat
 from tests.spark_jobs.data.archives import archived
 from tests.spark_jobs.data.outside_readers import arrow_table
+from tests.spark_jobs.data.table_params import FORMATS
 from tests.spark_jobs.kafka.producing import Record, create_topic, produce_records
 
 if TYPE_CHECKING:
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from spark_jobs.tables.table_format import TableFormat
+
 ORDERS = Path(__file__).parents[3] / "examples" / "orders" / "orders.toml"
 
 
-@pytest.mark.parametrize("kind", TableFormat)
+@pytest.mark.parametrize("kind", FORMATS)
 def test_nested_values_are_read_outside_spark_as_they_were(
     kind: TableFormat,
     servers: str,

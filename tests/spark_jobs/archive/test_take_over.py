@@ -20,9 +20,11 @@ from spark_jobs.archive.take_over import take_over
 from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError, JobError
 from spark_jobs.jobs.archive import main
 from spark_jobs.locks import locked
-from spark_jobs.tables.open_tables import TableFormat, open_table
+from spark_jobs.tables.open_tables import open_table
+from spark_jobs.tables.table_format import TableFormat
 from tests.spark_jobs.data import days
 from tests.spark_jobs.data.outside_readers import arrow_table
+from tests.spark_jobs.data.table_params import FORMATS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +51,7 @@ def _records() -> Counter[tuple[int, int, int]]:
     return Counter(found)
 
 
-@pytest.mark.parametrize("kind", TableFormat)
+@pytest.mark.parametrize("kind", FORMATS)
 def test_an_archive_of_before_is_the_first_commit_of_a_table(
     kind: TableFormat, spark: SparkSession, old: Path, tmp_path: Path
 ) -> None:

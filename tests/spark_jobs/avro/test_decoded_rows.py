@@ -84,6 +84,7 @@ def test_records_of_two_schemas_have_the_columns_of_the_latest(
     assert all(row.rejection is None and row.event_time is not None for row in found)
 
 
+@pytest.mark.slow
 def test_value_that_fits_no_schema_is_a_reject_with_its_bytes(
     spark: SparkSession,
     servers: str,
@@ -106,6 +107,7 @@ def test_value_that_fits_no_schema_is_a_reject_with_its_bytes(
     assert rows.where("rejection IS NULL").count() == 1
 
 
+@pytest.mark.slow
 def test_registry_that_goes_away_ends_the_batch_in_one_line(
     spark: SparkSession,
     servers: str,

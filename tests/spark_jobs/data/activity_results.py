@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.visitors.activity_tables import TOPICS
 from tests.spark_jobs.data import website
+from tests.spark_jobs.data.outside_readers import rows_of
 from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
@@ -29,13 +30,9 @@ def of_topics(servers: str, prefix: str) -> dict[str, Rows]:
 
 
 def of_tables(place: Path) -> dict[str, Rows]:
-    """Return the rows of each table's latest version."""
+    """Return the rows of each table."""
     return {
-        name: [
-            json.loads(line)
-            for path in sorted((place / name / "latest").glob("*.jsonl"))
-            for line in path.read_text(encoding="utf-8").splitlines()
-        ]
+        name: rows_of(place / name, "milliseconds" if name == "sessions" else "seconds")
         for name in (*TOPICS, "pages")
     }
 

@@ -22,9 +22,15 @@ from spark_jobs.jobs.activity import (
 )
 from spark_jobs.jobs.produce_activity import ActivityProducerOptions, produce
 from spark_jobs.spark.progress import reports_of
-from spark_jobs.spark.streams import read_batch, run_to_end
+from spark_jobs.spark.streams import read_batch, records_of, run_to_end
 from spark_jobs.visitors.page_views import counted, opened, page_views
-from spark_jobs.visitors.visitor_sessions import ActivitySection, events, funnels, sessions
+from spark_jobs.visitors.visitor_sessions import (
+    ActivitySection,
+    events,
+    funnels,
+    sessions,
+    told,
+)
 from tests.spark_jobs.data import website
 from tests.spark_jobs.data.activity_results import check, of_tables, of_topics
 from tests.spark_jobs.kafka.consuming import read_topic
@@ -212,10 +218,8 @@ def _rows(spark: SparkSession, steps: str, section: ActivitySection) -> list[dic
     names = "seconds long, partition int, offset long, visitor string, page string, step string"
     frame = spark.createDataFrame(rows, f"{names}, referrer string")
     found = sessions(frame.selectExpr("timestamp_seconds(seconds) AS event_time", "*"), section)
-    counted = [json.loads(row["value"]) for row in funnels(found, section).collect()]
-    hour = [row for row in counted if row["granularity"] == "1 hour"]
-    values = [json.loads(row["value"]) for row in found.collect()]
-    return [*sorted(values, key=lambda row: row["start"]), *hour]
+    counted = [row for row in funnels(found, section).collect() if row.granularity == "1 hour"]
+    return [row.asDict() for row in (*found.orderBy("start").collect(), *counted)]
 
 
 @pytest.mark.parametrize(
@@ -261,11 +265,12 @@ def test_long_texts_are_cut_so_that_sessions_and_pages_fit_their_topics(
     definition = load_definition("activity")
     section = definition.section("activity", ActivitySection)
     rows = parsed(spark, _records(spark, event, event), definition)
-    (session,) = sessions(events(rows, definition), section).collect()
+    found = told(sessions(events(rows, definition), section), section)
+    (session,) = records_of(found, ("visitor", "start"), TOPIC).collect()
     assert len(session["key"]) + len(session["value"]) < 8_000
-    for view in page_views(counted(opened(rows, definition, "activity"))).collect():
-        assert json.loads(view["value"])["views"] == 2
-        assert len(view["value"]) < 2_000
+    (*views,) = page_views(counted(opened(rows, definition, "activity"))).collect()
+    assert {view.views for view in views} == {2}
+    assert all(len(view.page) < 2_000 for view in views)
 
 
 @pytest.mark.slow

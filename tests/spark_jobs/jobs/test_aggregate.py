@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 from confluent_kafka import Producer
+from deltalake import DeltaTable
 
 from spark_jobs.definitions.definition import load_definition
 from spark_jobs.definitions.typed_records import parsed
@@ -23,6 +24,7 @@ from spark_jobs.spark.progress import reports_of
 from spark_jobs.spark.streams import read_batch, run_to_end
 from tests.spark_jobs.conftest import TOPIC
 from tests.spark_jobs.data.month import FEED, MONTH, month_of_flights
+from tests.spark_jobs.data.outside_readers import rows_of
 from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
@@ -134,7 +136,7 @@ def test_the_table_holds_what_the_topic_does(
     servers: str, windowed: AggregateOptions, spark: SparkSession, name: str
 ) -> None:
     assert spark is not None
-    rows = list(windowed.table_of(name).rows())
+    rows = rows_of(windowed.table / name)
     windows = _windows(servers, f"windows.{name}").values()
     order = json.dumps
     assert sorted(rows, key=order) == sorted(windows, key=order)
@@ -142,8 +144,7 @@ def test_the_table_holds_what_the_topic_does(
 
 def test_pandas_adds_up_the_table(windowed: AggregateOptions, spark: SparkSession) -> None:
     assert spark is not None
-    files = sorted((windowed.table / AIRPORTS / "latest").glob("*.jsonl"))
-    table = pd.concat(pd.read_json(path, lines=True) for path in files)
+    table = DeltaTable(windowed.table / AIRPORTS).to_pandas()
     flights = len(month_of_flights())
     assert table.groupby("granularity").flights.sum().to_dict() == {
         "1 hour": flights,
@@ -179,10 +180,10 @@ def test_running_again_changes_nothing(
     servers: str, spark: SparkSession, windowed: AggregateOptions
 ) -> None:
     before = len(read_topic(servers, "windows.delays-by-airport"))
-    table = sorted(map(str, windowed.table_of(AIRPORTS).rows()))
+    table = sorted(map(str, rows_of(windowed.table / AIRPORTS)))
     assert set(run_to_end(start(spark, windowed)).values()) == {0}
     assert len(read_topic(servers, "windows.delays-by-airport")) == before
-    assert sorted(map(str, windowed.table_of(AIRPORTS).rows())) == table
+    assert sorted(map(str, rows_of(windowed.table / AIRPORTS))) == table
 
 
 @pytest.mark.slow
@@ -193,8 +194,8 @@ def test_a_backfill_makes_the_same_windows(
     options = windowed.model_copy(update=changes | {"keep_rejects": False})
     for _ in range(2):
         take(spark, read_batch(spark, options, [TOPIC]), options)
-        rows = sorted(map(str, options.table_of(AIRPORTS).rows()))
-        assert rows == sorted(map(str, windowed.table_of(AIRPORTS).rows()))
+        rows = sorted(map(str, rows_of(options.table / AIRPORTS)))
+        assert rows == sorted(map(str, rows_of(windowed.table / AIRPORTS)))
     filled = _windows(servers, "filled.delays-by-airport")
     assert filled == _windows(servers, "windows.delays-by-airport")
 
@@ -217,7 +218,7 @@ def test_a_late_flight_counts_in_the_windows_that_are_not_over(
         table=tmp_path / "tables",
     )
     run_to_end(start(spark, options))
-    before = {_id(row): row["flights"] for row in options.table_of(AIRPORTS).rows()}
+    before = {_id(row): row["flights"] for row in rows_of(options.table / AIRPORTS)}
     lines = [line for line in FEED.lines(FEED.flights()) if line.damage is None]
     last = lines[-1].timestamp_ms
     long_ago, yesterday = (
@@ -230,7 +231,7 @@ def test_a_late_flight_counts_in_the_windows_that_are_not_over(
     assert producer.flush(120) == 0
     queries = start(spark, options)
     assert run_to_end(queries) == {query_name(AIRPORTS): 2}
-    after = {_id(row): row["flights"] for row in options.table_of(AIRPORTS).rows()}
+    after = {_id(row): row["flights"] for row in rows_of(options.table / AIRPORTS)}
     flight = json.loads(yesterday.value or b"")
     day = f"{pd.Timestamp(flight['time_hour']):%Y-%m-%dT00:00:00Z}"
     assert {key: n - before[key] for key, n in after.items() if n != before[key]} == {

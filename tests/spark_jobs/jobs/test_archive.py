@@ -18,7 +18,7 @@ from spark_jobs.definitions.fields import Field
 from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError, JobError
 from spark_jobs.jobs import archive as job
 from spark_jobs.jobs.archive import ArchiveOptions, main, start
-from spark_jobs.tables.open_tables import TableFormat, open_table
+from spark_jobs.tables.open_tables import open_table
 from tests.spark_jobs.data import days
 from tests.spark_jobs.data.archives import (
     archived,
@@ -30,6 +30,7 @@ from tests.spark_jobs.data.archives import (
     sources_of_rejects,
 )
 from tests.spark_jobs.data.outside_readers import arrow_table
+from tests.spark_jobs.data.table_params import FORMATS
 from tests.spark_jobs.kafka.consuming import read_topic
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from spark_jobs.tables.table_format import TableFormat
 
-@pytest.fixture(scope="module", params=[*TableFormat])
+
+@pytest.fixture(scope="module", params=FORMATS)
 def archive(
     request: pytest.FixtureRequest,
     servers: str,
@@ -140,7 +143,7 @@ def _with_gate(place: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", TableFormat)
+@pytest.mark.parametrize("kind", FORMATS)
 def test_a_field_that_is_added_is_null_in_rows_of_before(
     kind: TableFormat,
     servers: str,

@@ -136,6 +136,7 @@ def test_a_double_is_told(spark: SparkSession, archive: ArchiveOptions) -> None:
     assert found.total("missing") == found.total("differing") == found.total("damaged") == 0
 
 
+@pytest.mark.slow
 def test_a_changed_value_is_told_though_its_checksum_stayed(
     spark: SparkSession, archive: ArchiveOptions
 ) -> None:
@@ -150,6 +151,7 @@ def test_a_changed_value_is_told_though_its_checksum_stayed(
     ]
 
 
+@pytest.mark.slow
 def test_another_value_is_told_with_its_key_and_checksums(
     spark: SparkSession, archive: ArchiveOptions
 ) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.visitors.visits import Site
 from tests.spark_jobs.data import activity_results, days, website
-from tests.spark_jobs.data.outside_readers import arrow_table
+from tests.spark_jobs.data.outside_readers import arrow_table, rows_of
 from tests.spark_jobs.kafka.consuming import read_topic
 from tests.spark_jobs.kills.job_process import Job
 
@@ -148,7 +148,7 @@ def _check_windows(setting: Setting) -> None:
     for (origin, hour), group in flights.groupby(["origin", "time_hour"]):
         sums = int(group.dep_delay.sum()), int(group.dep_delay.count())
         expected[str(origin), str(hour)] = (len(group), *sums)
-    for windows in (_windows_of_topic(setting), _table(setting, AIRPORTS)):
+    for windows in (_windows_of_topic(setting), rows_of(setting.place / "tables" / AIRPORTS)):
         assert {
             (window["origin"], window["start"]): (
                 window["flights"],
@@ -164,11 +164,6 @@ def _check_windows(setting: Setting) -> None:
 def _windows_of_topic(setting: Setting) -> list[dict[str, Any]]:
     records = sorted(read_topic(setting.servers, f"{setting.topic}.{AIRPORTS}"))
     return [*{record.key: json.loads(record.value or b"") for record in records}.values()]
-
-
-def _table(setting: Setting, name: str) -> list[dict[str, Any]]:
-    files = sorted((setting.place / "tables" / name / "latest").glob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
 EXACT_JOBS = {

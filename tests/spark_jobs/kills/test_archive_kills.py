@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_jobs.tables.open_tables import TableFormat
+from spark_jobs.tables.table_format import TableFormat
 from tests.spark_jobs.data import days
 from tests.spark_jobs.data.archives import options_for, places, places_of_flights
 from tests.spark_jobs.kills.job_process import POLL_SECONDS, RUN_SECONDS, Job, run_job, running

@@ -9,7 +9,8 @@ import pytest
 
 from spark_jobs.errors import BadOptionError
 from spark_jobs.tables.lakehouse_table import NO_COMMIT, Commit, Merge, Shape
-from spark_jobs.tables.open_tables import TableFormat, format_of, open_or_create, open_table
+from spark_jobs.tables.open_tables import format_of, open_or_create, open_table
+from spark_jobs.tables.table_format import TableFormat
 from tests.spark_jobs.data.outside_readers import arrow_table
 
 if TYPE_CHECKING:
