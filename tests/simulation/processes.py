@@ -6,8 +6,19 @@ import os
 import re
 import subprocess
 import sys
+from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.support.jars import REPOSITORY
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
+
+
+def slow_seeds(*ranges: range) -> list[ParameterSet]:
+    """Ranges of seeds as parameters of slow tests."""
+    return [pytest.param(seeds, marks=pytest.mark.slow) for seeds in ranges]
 
 
 def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.simulation.group_defects import GROUP_DEFECTS
-from tests.simulation.processes import check_fine, check_found
+from tests.simulation.processes import check_fine, check_found, slow_seeds
 
 SEEDS = "0-300"
 """Among which each defect shows; the first that shows it ends the search."""
@@ -43,7 +43,7 @@ SHOWS = {
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 30), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(2), *slow_seeds(range(2, 12), range(12, 30))])
 def test_groups_keep_every_promise(seeds: range) -> None:
     check_fine(seeds, "--groups")
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 import pytest
 
 from tests.simulation.delay_defects import DELAY_DEFECTS
-from tests.simulation.processes import check_fine, check_found, simulate
+from tests.simulation.processes import check_fine, check_found, simulate, slow_seeds
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 50), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(10), *slow_seeds(range(10, 25), range(25, 50))])
 def test_seeds_keep_every_promise(seeds: range) -> None:
     check_fine(seeds)
 
 
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 40), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(3), *slow_seeds(range(3, 20), range(20, 40))])
 def test_what_waits_is_delivered_once_and_never_early(seeds: range) -> None:
     check_fine(seeds, "--delays")
 

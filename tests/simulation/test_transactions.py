@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.processes import check_fine, check_found
+from tests.simulation.processes import check_fine, check_found, slow_seeds
 from tests.simulation.transaction_defects import TRANSACTION_DEFECTS
 
 SEEDS = "0-100"
@@ -30,7 +30,7 @@ SHOWS = {
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 30), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(2), *slow_seeds(range(2, 12), range(12, 30))])
 def test_transactions_keep_every_promise(seeds: range) -> None:
     check_fine(seeds, "--transactions")
 

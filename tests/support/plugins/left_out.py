@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import pytest
 
+SIMULATION = "tests/simulation/test_"
+MORE_SEEDS = "Others are run; `make sim` draws as many as one likes."
+DEFECTS = "They test the simulation, for minutes each."
+
 LEFT_OUT: dict[str, str] = {
     "tests/spark_jobs/": "A Spark session of minutes each: with them, CI takes over an hour.",
     "tests/benchmarks/smoke/test_pipeline_smoke.py": "All Spark jobs, on two makes of broker.",
-    "tests/simulation/test_simulation.py::test_a_planted": "They test the simulation, for minutes.",
-    "tests/simulation/test_groups.py::test_a_planted": "As above.",
-    "tests/simulation/test_transactions.py::test_a_planted": "As above.",
+    f"{SIMULATION}simulation.py::test_a_planted_defect": DEFECTS,
+    f"{SIMULATION}groups.py::test_a_planted_defect": DEFECTS,
+    f"{SIMULATION}transactions.py::test_a_planted_defect": DEFECTS,
+    f"{SIMULATION}simulation.py::test_seeds_keep_every_promise[seeds2]": MORE_SEEDS,
+    f"{SIMULATION}simulation.py::test_what_waits_is_delivered_once_and_never_early[seeds2]": (
+        MORE_SEEDS
+    ),
+    f"{SIMULATION}groups.py::test_groups_keep_every_promise[seeds2]": MORE_SEEDS,
+    f"{SIMULATION}transactions.py::test_transactions_keep_every_promise[seeds2]": MORE_SEEDS,
 }
 """Reasons, by how the ids of the tests begin; the tests are marked `manual`."""
 
