@@ -166,6 +166,9 @@ class StreamOptions(SparkOptions):
     max_offsets_per_trigger: PositiveInt | None = None
     """maximum number of records per batch; no limit if not given"""
 
+    on_data_loss: Literal["fail", "record"] = "fail"
+    """when records went before they were read, by retention say: end, or tell and go on"""
+
     trigger_seconds: Annotated[float, Field(ge=0)] = 1.0
     """shortest time between batches, without --once"""
 

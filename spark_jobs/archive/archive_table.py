@@ -5,6 +5,7 @@ job, a backfill, a second job. Its notes say what has been taken when it is in:
 
     taken   {"0": [0, 899], "1": [12, 640]}     lowest and highest offset by partition, rejects
     batch   ["9f3c…", 4, {"0": [600, 899]}]     query, number, offsets of it, if it is a stream's
+    lost    [[0, 900, 949]]                     partition and offsets gone before they were read
 
 So a job knows from the table's history alone whether a batch is new. When the history no longer
 goes back to a commit, the rows themselves tell it.
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from spark_jobs.tables.table_format import TableFormat
 
 WRITER = "archive"
-TAKEN = "taken"
+TAKEN, LOST = "taken", "lost"
 FLAG = "--directory"
 Ranges = dict[int, tuple[int, int]]
 """Lowest and highest offset by partition."""

@@ -17,14 +17,15 @@ Rejects are sent before the batch counts. They may be sent again with it, with a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark_jobs.archive.archive_table import FLAG, TAKEN, WRITER, Ranges, taken_offsets
+from spark_jobs.archive.archive_table import FLAG, LOST, TAKEN, WRITER, Ranges, taken_offsets
 from spark_jobs.definitions.rejects import collected_rejects
 from spark_jobs.errors import JobError
+from spark_jobs.kafka.offsets import open_offsets
 from spark_jobs.spark.streams import persisted, write_batch
 from spark_jobs.tables.lakehouse_table import NO_COMMIT, Commit
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from spark_jobs.options import SparkOptions
+    from spark_jobs.options import DefinitionOptions
     from spark_jobs.tables.lakehouse_table import LakehouseTable
 
 BATCH = "batch"
@@ -52,12 +53,13 @@ class ArchiveWriter:
     """A writer to an archive; it remembers what the table's history said."""
 
     table: LakehouseTable
-    options: SparkOptions
+    options: DefinitionOptions
     rejects: str | None
     """Topic for rejects, if any."""
 
     _number: int = NO_COMMIT
     _taken: Ranges | None = None
+    _lost: list[list[int]] = field(default_factory=list)
 
     def take(self, rows: DataFrame, batch: tuple[str, int] | None = None) -> None:
         """Take the rows (`archive_rows`) that the archive does not have yet; send rejects.
@@ -80,21 +82,37 @@ class ArchiveWriter:
             rows = self._not_there(rows, ranges)
         if self.rejects is not None and any(part.rejected for part in brought.values()):
             write_batch(collected_rejects(rows, self.rejects), self.options)
+        lost = [*self._lost, *self._gone_before(ranges, taken)]
         taken = _joined(taken, ranges)
-        notes = {TAKEN: {str(p): [*r] for p, r in taken.items()}, BATCH: identity}
+        notes = {TAKEN: {str(p): [*r] for p, r in taken.items()}, BATCH: identity, LOST: lost}
         valid = rows.where("reject IS NULL").drop("reject")
         self.table.append(valid, Commit(WRITER, self._number + 1, notes))
-        self._number, self._taken = self._number + 1, taken
+        self._number, self._taken, self._lost = self._number + 1, taken, lost
 
     def _known(self, identity: list[object] | None) -> Ranges | None:
         """Return what is taken, or None when the latest commit is this very batch."""
         number = self.table.last_number(WRITER)
         if self._taken is None or number != self._number:
             self._number = number
-            if identity is not None and self.table.newest_notes().get(BATCH) == identity:
+            notes = self.table.newest_notes()
+            if identity is not None and notes.get(BATCH) == identity:
                 return None
-            self._taken = taken_offsets(self.table)
+            self._taken, self._lost = taken_offsets(self.table), notes.get(LOST, [])
         return self._taken
+
+    def _gone_before(self, ranges: Ranges, taken: Ranges) -> list[list[int]]:
+        """Return what the topic lost between what is taken and what the batch begins with."""
+        ends = {number: taken[number][1] + 1 for number in ranges if number in taken}
+        holes = {number: end for number, end in ends.items() if ranges[number][0] > end}
+        if self.options.on_data_loss == "fail" or not holes:
+            return []
+        with open_offsets(self.table.spark, self.options) as offsets:
+            earliest = offsets.earliest(self.options.topic)
+        return [
+            [number, end, min(ranges[number][0], earliest[number]) - 1]
+            for number, end in holes.items()
+            if earliest[number] > end
+        ]
 
     def _not_there(self, rows: DataFrame, ranges: Ranges) -> DataFrame:
         """Leave out rows that are there; raise `JobError` if there are others in their place."""

@@ -22,8 +22,9 @@ When fields are added to the definition as optional ones, rows of before have NU
 that the definition no longer has stays a column. A field cannot change its type.
 
 When the topic is grown by partitions, those are archived from their first record on. When it is
-deleted, or loses records before they were archived, the job ends and says so; `audit` tells
-what is missing.
+deleted, or loses records before they were archived, the job ends and says so. It goes on without
+what was lost with `--on-data-loss record`: the offsets are in the table's history, and `audit`
+tells them.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from pyspark.errors import PySparkException
 from rich.console import Console
 from rich.table import Table
 
-from spark_jobs.archive.archive_table import FLAG, require_topic, taken_offsets
+from spark_jobs.archive.archive_table import FLAG, LOST, require_topic, taken_offsets
 from spark_jobs.archive.audit_comparison import (
     Extent,
     archive_side,
@@ -152,6 +152,10 @@ def audit(spark: SparkSession, options: AuditOptions) -> Findings:
         TableChange(change.version, change.operation)
         for change in table.history()
         if not change.is_ours
+    )
+    findings.not_compared.extend(
+        NotCompared(partition, first, last, 0, "they went before they were archived")
+        for partition, first, last in table.newest_notes().get(LOST, [])
     )
     findings.not_compared.extend(
         NotCompared(partition, end, beyond[partition] - 1, 0, "a transaction is open")

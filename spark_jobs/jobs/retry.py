@@ -199,7 +199,8 @@ class Retrier:
         due = self._due(latest)
         first = ends_of(inputs, self._offsets.earliest)
         outputs = ends_of(self._ways.outputs, self._offsets.latest)
-        batch = next_batch(self._journal.last(), first, due, outputs)
+        may_lose = self._options.on_data_loss == "record"
+        batch = next_batch(self._journal.last(), first, due, outputs, may_lose=may_lose)
         batch = limited(batch, self._options.max_offsets_per_trigger)
         self._note_waiting(latest, batch)
         if not batch.rows:

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import BadOptionError, JobError
+from spark_jobs.spark.lost_records import tell_lost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,11 +94,13 @@ class Journal:
                 (directory / str(number)).unlink()
 
 
-def next_batch(last: Batch | None, first: Ends, due: Ends, outputs: Ends) -> Batch:
+def next_batch(
+    last: Batch | None, first: Ends, due: Ends, outputs: Ends, *, may_lose: bool = False
+) -> Batch:
     """Return the batch after `last`: what is due and was in none before.
 
     `first` are the offsets of the first records there are; `due` those behind the last ones due.
-    Raises `JobError` when records are gone that were in no batch.
+    Raises `JobError` when records are gone that were in no batch; with `may_lose`, tells which.
     """
     starting: Ends = {}
     for topic, partitions in due.items():
@@ -106,7 +109,12 @@ def next_batch(last: Batch | None, first: Ends, due: Ends, outputs: Ends) -> Bat
             number: reached.get(number, first[topic][number]) for number in partitions
         }
         for number, offset in starting[topic].items():
-            _require_there(topic, number, offset, (first[topic][number], partitions[number]))
+            there = first[topic][number], partitions[number]
+            if may_lose and offset < there[0]:
+                tell_lost("retry", f"{topic}-{number}", offset, there[0])
+                starting[topic][number] = there[0]
+            else:
+                _require_there(topic, number, offset, there)
     number = last.number + 1 if last is not None else 0
     return Batch(number, starting, due, outputs)
 
@@ -116,7 +124,7 @@ def _require_there(topic: str, partition: int, offset: int, there: tuple[int, in
     if offset < first:
         raise JobError(
             f"{topic}-{partition} begins at offset {first}: the records from {offset} on are gone, "
-            "by retention or because they were deleted. Use another --checkpoint to go on without"
+            "by retention or because they were deleted. Go on without them: --on-data-loss record"
         )
     if offset > end:
         raise JobError(

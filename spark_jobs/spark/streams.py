@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from spark_jobs.definitions.rejects import KEEP_NULLS
 from spark_jobs.errors import JobError, interrupt
 from spark_jobs.paths import require_directory
+from spark_jobs.spark.lost_records import tell_lost_records
 from spark_jobs.spark.progress import Follower
 
 if TYPE_CHECKING:
@@ -51,10 +52,12 @@ WRITER_SETTINGS = {"compression.type": "lz4", "linger.ms": "20", "batch.size": "
 def read_stream(spark: SparkSession, options: StreamOptions, topic: str) -> DataFrame:
     """Return the records of a topic as a stream, from the earliest on.
 
-    A record that is gone before it was read stops the query: nothing is lost silently.
+    A record that is gone before it was read stops the query unless `on_data_loss` says otherwise:
+    nothing is lost silently.
     """
     reader = spark.readStream.format("kafka").options(**_kafka(options, READER_SETTINGS))
     reader = reader.option("subscribe", topic).option("startingOffsets", "earliest")
+    reader = reader.option("failOnDataLoss", str(options.on_data_loss == "fail").lower())
     if options.max_offsets_per_trigger is not None:
         reader = reader.option("maxOffsetsPerTrigger", options.max_offsets_per_trigger)
     return reader.load()
@@ -89,7 +92,7 @@ def start_query(
     writer = records.writeStream.format("kafka").outputMode(output_mode)
     writer = writer.options(**_kafka(options, WRITER_SETTINGS))
     writer = writer.option("includeHeaders", str("headers" in records.columns).lower())
-    return _start(writer, options, name)
+    return _start(writer, records.sparkSession, options, name)
 
 
 def start_batches(
@@ -105,7 +108,8 @@ def start_batches(
     `take` writes is exactly-once if writing a number twice leaves what writing it once does. An
     exception of `take` ends the query.
     """
-    return _start(rows.writeStream.foreachBatch(take).outputMode(output_mode), options, name)
+    writer = rows.writeStream.foreachBatch(take).outputMode(output_mode)
+    return _start(writer, rows.sparkSession, options, name)
 
 
 def records_of(
@@ -138,7 +142,9 @@ def write_batch(records: DataFrame, options: SparkOptions) -> None:
     writer.option("includeHeaders", str("headers" in records.columns).lower()).save()
 
 
-def _start(writer: DataStreamWriter, options: StreamOptions, name: str) -> StreamingQuery:
+def _start(
+    writer: DataStreamWriter, spark: SparkSession, options: StreamOptions, name: str
+) -> StreamingQuery:
     writer = writer.queryName(name)
     writer = writer.option("checkpointLocation", str(options.checkpoint.absolute() / name))
     if options.once:
@@ -146,6 +152,8 @@ def _start(writer: DataStreamWriter, options: StreamOptions, name: str) -> Strea
     else:
         writer = writer.trigger(processingTime=f"{options.trigger_seconds} seconds")
     require_directory("--checkpoint", options.checkpoint)
+    if options.on_data_loss == "record":
+        tell_lost_records(spark, options, name)
     try:
         return writer.start()
     except (PySparkException, Py4JJavaError) as error:
@@ -259,7 +267,8 @@ def failure_reason(failure: StreamingQueryException | Exception) -> str:
 _HINTS = {
     "some data may (have been|be) (missed|lost)": (
         "the topic holds less than the checkpoint remembers: it was deleted, truncated or"
-        " expired, or the checkpoint belongs to another broker. Use another --checkpoint"
+        " expired, or the checkpoint belongs to another broker. Use another --checkpoint, or go on"
+        " without what is gone: --on-data-loss record"
     ),
     "UnknownTopicOrPartitionException": "a topic of the query was deleted",
     "RecordTooLargeException": "a target topic takes smaller records only: max.message.bytes",

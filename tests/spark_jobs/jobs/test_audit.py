@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import TopicPartition
 from rich.console import Console
@@ -22,7 +22,7 @@ from spark_jobs.archive.audit_findings import (
     NotCompared,
     PartitionCounts,
 )
-from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError
+from spark_jobs.errors import EXIT_BAD_OPTION, BadOptionError, JobError
 from spark_jobs.jobs.audit import AuditOptions, as_json, audit, main, tell
 from spark_jobs.tables.open_tables import open_table
 from tests.spark_jobs.data import days
@@ -217,6 +217,45 @@ def test_after_retention_the_rest_is_compared_and_the_head_is_named(
     assert found.not_compared == [NotCompared(0, 0, 9, gone, "the topic begins at 10")]
     assert found.partitions[0].first_offset == start
     assert found.total("archived") == len(flights) - gone
+
+
+def test_what_went_before_it_was_archived_ends_the_job_or_is_told_by_the_audit(
+    servers: str,
+    spark: SparkSession,
+    tmp_path: Path,
+    new_name: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = filled(spark, servers, new_name("lost"), tmp_path, slice(0, 100))
+    begins = _ends(servers, options.topic)
+    days.produce_lines(servers, options.topic, days.lines()[100:150])
+    ends = _ends(servers, options.topic)
+    gone = {partition: (begin, ends[partition] - 1) for partition, begin in begins.items()}
+    admin = AdminClient({"bootstrap.servers": servers})
+    until = [TopicPartition(options.topic, *place) for place in ends.items()]
+    for deleted in admin.delete_records(until).values():
+        deleted.result(days.TIMEOUT_SECONDS)
+    days.produce_lines(servers, options.topic, days.lines()[150:250])
+    with pytest.raises(JobError, match="--on-data-loss record"):
+        archived(spark, options)
+    archived(spark, options.model_copy(update={"on_data_loss": "record"}))
+    told = capsys.readouterr().err
+    assert all(f"at offsets {first:,} to {last:,} went" in told for first, last in gone.values())
+    found = _audited(spark, options)
+    assert found.is_exact(behind_is_well=False)
+    lost = [one for one in found.not_compared if one.why == "they went before they were archived"]
+    assert {one.partition: (one.first_offset, one.last_offset) for one in lost} == gone
+
+
+def _ends(servers: str, topic: str) -> dict[int, int]:
+    """Return the offset that the next record of each partition will have."""
+    reader = Consumer({"bootstrap.servers": servers, "group.id": "ends"})
+    try:
+        partitions = reader.list_topics(topic).topics[topic].partitions
+        places = [TopicPartition(topic, partition) for partition in partitions]
+        return {place.partition: reader.get_watermark_offsets(place, 60)[1] for place in places}
+    finally:
+        reader.close()
 
 
 @pytest.mark.slow
