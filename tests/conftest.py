@@ -32,6 +32,7 @@ from xdist.scheduler import LoadScopeScheduling
 from tests.support import downloads
 from tests.support.jars import JarsUnavailableError
 from tests.support.loop_watch import LoopWatch
+from tests.support.spark_session import SPARK_IN_MAKE_TEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +147,10 @@ class _FileByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no typ
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return f"spark-{zlib.crc32(file.encode()) % 2}" if _shares_spark(file) else file
+        if not _shares_spark(file):
+            return file
+        is_quick = file.rpartition("/")[2] in SPARK_IN_MAKE_TEST
+        return "spark-0" if is_quick else f"spark-{zlib.crc32(file.encode()) % 2}"
 
 
 @pytest.hookimpl(optionalhook=True)  # for runs without xdist

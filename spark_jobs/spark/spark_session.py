@@ -45,6 +45,10 @@ FIXED_SETTINGS = {
     "spark.sql.streaming.disabledV2MicroBatchReaders": (
         "org.apache.spark.sql.kafka010.KafkaSourceProvider"
     ),
+    # In the C locale, that of cron and systemd, Java 17 reads bytes as ASCII unless it is told
+    # otherwise, and Spark does not tell it when it takes JSON apart.
+    "spark.driver.defaultJavaOptions": "-Dfile.encoding=UTF-8",
+    "spark.executor.defaultJavaOptions": "-Dfile.encoding=UTF-8",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.jars.excludes": EXCLUDED_PACKAGES,

@@ -17,7 +17,7 @@ from tests.spark_jobs.registry.registry_process import RegistryProcess
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
 from tests.support.java_command import LONG_TEST_JVM
-from tests.support.spark_session import end_spark, same_signal_handlers
+from tests.support.spark_session import SPARK_IN_MAKE_TEST, end_spark, same_signal_handlers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +31,11 @@ PYSPARK_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start Spark or a broker; give all enough time, if they name none."""
+    """Mark the tests that start Spark or a broker; give all enough time, if they name none.
+
+    Tests on Spark are slow, but for those of the files that `make test` runs too. This hook comes
+    after that of `left_out`: CI runs them among the slow tests.
+    """
     here = str(Path(__file__).parent)
     for item in items:
         if str(item.path).startswith(here):
@@ -42,6 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.process)
             if "spark" in fixtures:
                 item.add_marker(pytest.mark.spark)
+                if item.path.name not in SPARK_IN_MAKE_TEST:
+                    item.add_marker(pytest.mark.slow)
                 # py4j leaves closing the sockets to its JVM to the garbage collector.
                 for category in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
                     item.add_marker(pytest.mark.filterwarnings(f"ignore::{category}"))
@@ -99,12 +105,15 @@ def produced(servers: str) -> Outcome:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Start Spark, with Java's first compiler only: tests compile much and run it once."""
+    """Start Spark, with Java's first compiler only: tests compile much and run it once.
+
+    In the locale C, which must not change what is read.
+    """
     from spark_jobs.spark.spark_session import start_spark
 
     options = SparkOptions(spark_log=tmp_path_factory.mktemp("spark") / "spark.log")
     with pytest.MonkeyPatch.context() as environment:
-        for name, value in LONG_TEST_JVM.items():
+        for name, value in (LONG_TEST_JVM | {"LC_ALL": "C"}).items():
             environment.setenv(name, value)
         with same_signal_handlers():
             session = start_spark(options, "tests")

@@ -14,6 +14,18 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 60.0
 
+SPARK_IN_MAKE_TEST = frozenset(
+    {
+        "test_route.py",
+        "test_archive.py",
+        "test_aggregate.py",
+        "test_activity.py",
+        "test_lakehouse_table.py",
+        "test_kept_table.py",
+    }
+)
+"""Files whose tests on Spark `make test` runs, all in one session; others are slow tests."""
+
 
 def end_spark(session: SparkSession) -> None:
     """End Spark's JVM and have pyspark forget it; asked to stop, a busy one might never answer."""

@@ -19,6 +19,7 @@ from broker.testing import (
     Produce,
 )
 from tests.interop.embedded.conftest import produced, until
+from tests.support.brokers.ipv6 import needs_ipv6
 from tests.support.jars import REPOSITORY
 
 if TYPE_CHECKING:
@@ -193,13 +194,16 @@ def test_listeners_of_the_users_own_are_where_clients_connect() -> None:
         assert produced(address, "orders", b"one") == [0]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", ""])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", pytest.param("[::1]", marks=needs_ipv6), ""]
+)
 def test_clients_are_told_the_port_that_was_chosen_for_port_0(host: str) -> None:
     with EmbeddedBroker({"listeners": f"PLAINTEXT://{host}:0"}) as broker:
         assert not broker.bootstrap_servers.endswith(":0")
         assert produced(broker.bootstrap_servers, "orders", b"one") == [0]
 
 
+@needs_ipv6
 def test_port_0_of_an_address_with_a_zone_is_chosen() -> None:
     with EmbeddedBroker({"listeners": "PLAINTEXT://[::1%lo]:0"}) as broker:
         host, _, port = broker.bootstrap_servers.rpartition(":")
