@@ -52,7 +52,7 @@ test-compiled: ## Run, on the compiled build, the tests of what it is made of, a
 	@scripts/setup test
 	@BROKER_COMPILED=yes $(PY) -m pytest -n $(WORKERS) -m 'not slow' $(COMPILED) $(ARGS)
 
-test-slow: ## Run the slow tests that CI runs, with one seed each: kills, live moves
+test-slow: ## Run the slow tests that CI runs, with one seed each: kills, live moves, Spark
 	@scripts/setup test
 	@$(PY) -m pytest -n $(WORKERS) -m 'slow and not manual' --one-seed $(ARGS)
 
