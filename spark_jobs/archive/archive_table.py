@@ -14,7 +14,7 @@ goes back to a commit, the rows themselves tell it.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
@@ -73,9 +73,8 @@ def require_topic(table: LakehouseTable, topic: str) -> None:
         )
 
 
-def taken_offsets(table: LakehouseTable) -> Ranges:
-    """Return what all batches have brought, rejected records too."""
-    notes = table.newest_notes()
+def taken_offsets(table: LakehouseTable, notes: Mapping[str, Any]) -> Ranges:
+    """Return what all batches have brought, rejected records too; `notes` are the newest."""
     if TAKEN in notes:
         return {int(p): (first, last) for p, (first, last) in notes[TAKEN].items()}
     found = table.read().groupBy("partition").agg(F.min("offset"), F.max("offset"))

@@ -97,7 +97,7 @@ class ArchiveWriter:
             notes = self.table.newest_notes()
             if identity is not None and notes.get(BATCH) == identity:
                 return None
-            self._taken, self._lost = taken_offsets(self.table), notes.get(LOST, [])
+            self._taken, self._lost = taken_offsets(self.table, notes), notes.get(LOST, [])
         return self._taken
 
     def _gone_before(self, ranges: Ranges, taken: Ranges) -> list[list[int]]:

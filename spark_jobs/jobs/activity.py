@@ -183,9 +183,11 @@ def _target(
 ) -> Target:
     """Return where a query's results go, or without one those of a backfill."""
     checkpoint = None if query is None else options.checkpoint / query
+    without = () if options.section().funnels else ("funnels",)
     tables = {
         name: KeptTable(options.table / name, options.format, how, checkpoint)
         for name, how in merges.items()
+        if name not in without
     }
     for table in tables.values():
         table.require_keeper(spark)

@@ -129,7 +129,8 @@ def audit(spark: SparkSession, options: AuditOptions) -> Findings:
         topics.require(options.topic, TOPIC_HINT)
         has_rejects = options.rejects() in topics.names()
     # The archive first: all that it has is then before the topic's end.
-    taken, rows = taken_offsets(table), table.read()
+    notes = table.newest_notes()
+    taken, rows = taken_offsets(table, notes), table.read()
     with open_offsets(spark, options) as offsets:
         starting = offsets.earliest(options.topic)
         ending = offsets.latest(options.topic)
@@ -155,7 +156,7 @@ def audit(spark: SparkSession, options: AuditOptions) -> Findings:
     )
     findings.not_compared.extend(
         NotCompared(partition, first, last, 0, "they went before they were archived")
-        for partition, first, last in table.newest_notes().get(LOST, [])
+        for partition, first, last in notes.get(LOST, [])
     )
     findings.not_compared.extend(
         NotCompared(partition, end, beyond[partition] - 1, 0, "a transaction is open")

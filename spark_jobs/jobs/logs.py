@@ -3,7 +3,7 @@
     logs  ->  logs.parsed      a JSON object per line: format, time, level, and what the format has
           ->  logs.rejected    lines that no format knows, whole, with the reason `unknown-format`
           ->  logs.errors      lines, errors and warnings per log and window of time; compacted
-         ->  TABLE/errors     the same windows as a table of Delta Lake or Iceberg
+          ->  TABLE/errors     the same windows as a table of Delta Lake or Iceberg
 
 `collect_logs` fills the topic; a line's key, `COLLECTOR:PATH`, is its log. Formats stand in the
 definition (`log_formats`); the built-in one knows dpkg.log, apt's history.log and term.log, access
@@ -109,7 +109,10 @@ def start(spark: SparkSession, options: LogsOptions) -> list[StreamingQuery]:
 
 
 def take(spark: SparkSession, records: DataFrame, options: LogsOptions) -> None:
-    """Parse a batch of collected lines; windows then hold what the batch does."""
+    """Parse a batch of collected lines; windows then hold what the batch does.
+
+    The tables must be others than a stream's.
+    """
     definition = options.load_definition()
     with open_topics(spark, options) as topics:
         _create_missing(topics, options)

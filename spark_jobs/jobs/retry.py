@@ -45,9 +45,18 @@ from spark_jobs.options import DefinitionOptions, Duration, TopicName, parse_opt
 from spark_jobs.orderly_stop import stop_event
 from spark_jobs.paths import require_file, writing
 from spark_jobs.retry.replay import replay
-from spark_jobs.retry.retry_batches import Batch, Ends, Journal, ends_of, limited, next_batch
+from spark_jobs.retry.retry_batches import (
+    Batch,
+    Ends,
+    Journal,
+    ends_of,
+    limited,
+    lost_between,
+    next_batch,
+)
 from spark_jobs.retry.retry_records import RetrySection, Ways, decided, source_of
 from spark_jobs.spark.checkpoints import claim_checkpoint
+from spark_jobs.spark.lost_records import tell_lost
 from spark_jobs.spark.progress import BatchReport
 from spark_jobs.spark.spark_session import spark_session
 from spark_jobs.spark.streams import failure_reason, read_batch, write_batch
@@ -200,12 +209,15 @@ class Retrier:
         first = ends_of(inputs, self._offsets.earliest)
         outputs = ends_of(self._ways.outputs, self._offsets.latest)
         may_lose = self._options.on_data_loss == "record"
-        batch = next_batch(self._journal.last(), first, due, outputs, may_lose=may_lose)
+        last = self._journal.last()
+        batch = next_batch(last, first, due, outputs, may_lose=may_lose)
         batch = limited(batch, self._options.max_offsets_per_trigger)
         self._note_waiting(latest, batch)
         if not batch.rows:
             return 0
         began = time.monotonic()
+        for partition, end, begin in lost_between(last, batch):
+            tell_lost(NAME, partition, end, begin)
         self._journal.plan(batch)
         self._write(batch, is_again=False)
         self._report(latest, batch, time.monotonic() - began)

@@ -51,11 +51,11 @@ def stage_activity(run: Run) -> str:
         table = open_table(run.spark, "--table", options.table / name)
         return table.read().selectExpr(*sql).collect()[0]
 
-    (views,) = sums("pages", f"sum(views) FILTER ({of_hours})")
+    (views,) = sums("pages", f"coalesce(sum(views) FILTER ({of_hours}), 0)")
     run.count("activity", "page views in windows of an hour", views, valid)
-    closed, steps = sums("sessions", "count(1)", "sum(events)")
+    closed, steps = sums("sessions", "count(1)", "coalesce(sum(events), 0)")
     run.count("activity", f"page views in {closed:,} sessions that have ended", steps)
-    (ways,) = sums("transitions", f"sum(times) FILTER ({of_hours})")
+    (ways,) = sums("transitions", f"coalesce(sum(times) FILTER ({of_hours}), 0)")
     run.count("activity", "ways from page to page, in and out", ways, steps + closed)
     return f"{outcome.sent:,} records sent; {words}"
 

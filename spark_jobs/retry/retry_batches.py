@@ -20,10 +20,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import BadOptionError, JobError
-from spark_jobs.spark.lost_records import tell_lost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 KEPT = 100
@@ -100,7 +99,8 @@ def next_batch(
     """Return the batch after `last`: what is due and was in none before.
 
     `first` are the offsets of the first records there are; `due` those behind the last ones due.
-    Raises `JobError` when records are gone that were in no batch; with `may_lose`, tells which.
+    Raises `JobError` when records are gone that were in no batch; with `may_lose`, begins behind
+    them (`lost_between`).
     """
     starting: Ends = {}
     for topic, partitions in due.items():
@@ -109,14 +109,22 @@ def next_batch(
             number: reached.get(number, first[topic][number]) for number in partitions
         }
         for number, offset in starting[topic].items():
-            there = first[topic][number], partitions[number]
-            if may_lose and offset < there[0]:
-                tell_lost("retry", f"{topic}-{number}", offset, there[0])
-                starting[topic][number] = there[0]
-            else:
-                _require_there(topic, number, offset, there)
+            begin, end = first[topic][number], partitions[number]
+            if may_lose:  # what is due was asked for before where the topic begins
+                starting[topic][number] = max(offset, min(begin, end))
+                begin = min(offset, begin)
+            _require_there(topic, number, offset, (begin, end))
     number = last.number + 1 if last is not None else 0
     return Batch(number, starting, due, outputs)
+
+
+def lost_between(last: Batch | None, batch: Batch) -> Iterator[tuple[str, int, int]]:
+    """Yield partition, first offset and the one behind, of records that were in neither batch."""
+    for topic, partitions in (last.ending if last is not None else {}).items():
+        for number, end in partitions.items():
+            begin = batch.starting.get(topic, {}).get(number, end)
+            if begin > end:
+                yield f"{topic}-{number}", end, begin
 
 
 def _require_there(topic: str, partition: int, offset: int, there: tuple[int, int]) -> None:

@@ -65,9 +65,14 @@ class KeptTable:
             )
 
     def take(self, rows: DataFrame, batch: int) -> LakehouseTable:
-        """Merge the rows of a batch into the table, once; return it."""
+        """Merge the rows of a batch into the table, once; return it.
+
+        Raises `BadOptionError` as `require_keeper` does.
+        """
         keeper = self._keeper()
         assert keeper is not None, "Spark writes it before the first batch"
+        if format_of(self.directory) is None:  # before the first batch, or deleted since
+            self.require_keeper(rows.sparkSession)
         columns = {field.name: field.dataType.simpleString() for field in rows.schema}
         shape = Shape(columns, properties={KEEPER: keeper})
         session = rows.sparkSession

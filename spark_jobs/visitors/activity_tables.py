@@ -65,7 +65,7 @@ def take_sessions(target: Target, sessions: DataFrame, batch: int) -> None:
         rows = told(sessions, target.section)
         target.tables["sessions"].take(rows, batch)
         target.write("sessions", rows, WITH_MILLISECONDS)
-        if target.section.funnels:
+        if "funnels" in target.tables:
             _add(target, "funnels", funnels(sessions, target.section), batch)
         _add(target, "transitions", transitions(sessions, target.section), batch)
 

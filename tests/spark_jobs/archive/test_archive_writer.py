@@ -97,7 +97,7 @@ def test_a_batch_whose_process_died_is_recognized_by_the_tables_history(
     again.take(second, (QUERY, 1))
     assert places(options) == places_of_flights(options)
     last = batch.selectExpr("max(offset)").collect()[0][0]
-    assert max(offset for _, offset in taken_offsets(table).values()) == last
+    assert max(offset for _, offset in taken_offsets(table, table.newest_notes()).values()) == last
 
 
 @pytest.mark.slow
@@ -136,7 +136,7 @@ def test_what_is_taken_is_told_by_the_rows_when_the_history_is_gone(
 
     table = Forgetful(spark, table.directory)
     flights = places_of_flights(options)
-    assert taken_offsets(table) == {
+    assert taken_offsets(table, table.newest_notes()) == {
         partition: (min(offsets), max(offsets))
         for partition in range(days.PARTITIONS)
         if (offsets := [offset for number, offset in flights if number == partition])

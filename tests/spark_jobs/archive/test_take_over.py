@@ -61,7 +61,8 @@ def test_an_archive_of_before_is_the_first_commit_of_a_table(
     assert Counter((r["partition"], r["offset"], r["value_crc32"]) for r in rows) == _records()
     flights = days.flights().sort_values("event_time", kind="stable").head(len(rows))
     assert Counter(r["distance"] for r in rows) == Counter(flights.distance)
-    assert taken_offsets(open_table(spark, "--directory", directory)) == TAKEN
+    table = open_table(spark, "--directory", directory)
+    assert taken_offsets(table, table.newest_notes()) == TAKEN
     found = read_archive(spark, directory)
     assert found.where(f"NOT row_hash <=> {row_hash_sql(found.columns)}").count() == 0
     with pytest.raises(JobError, match="has been written to already"):

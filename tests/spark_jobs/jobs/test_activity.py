@@ -121,6 +121,26 @@ def test_running_again_changes_nothing(
     assert of_tables(followed.table) == tables
 
 
+def test_a_definition_without_funnels_has_no_table_of_them_and_goes_on(
+    servers: str, spark: SparkSession, tmp_path: Path, new_name: Callable[[str], str]
+) -> None:
+    topic = new_name("funnelless")
+    text = ActivityOptions().load_definition().path.read_text(encoding="utf-8")
+    definition = tmp_path / "mine.toml"
+    definition.write_text(text.partition("[activity.funnels]")[0], encoding="utf-8")
+    changes = {"definition": str(definition), "set": {"prefix": topic}, "once": True}
+    options = _following(servers, topic, tmp_path).model_copy(update=changes)
+    for count in (100, 200):
+        produce(ActivityProducerOptions(bootstrap_servers=servers, topic=topic, events=count))
+        run_to_end(start(spark, options))
+    assert {path.name for path in options.table.iterdir() if path.is_dir()} == {
+        "sessions",
+        "transitions",
+        "pages",
+        "top-pages",
+    }
+
+
 def _following(servers: str, topic: str, place: Path) -> ActivityOptions:
     return ActivityOptions(
         bootstrap_servers=servers,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,18 @@ def test_a_table_and_a_checkpoint_that_do_not_belong_together_are_told(
     lost = replace(table, directory=tmp_path / "tables" / "lost")
     with pytest.raises(BadOptionError, match="lacks what the checkpoint has counted already"):
         lost.require_keeper(spark)
+
+
+def test_a_table_that_is_deleted_under_its_query_is_not_made_anew(
+    spark: SparkSession, table: KeptTable
+) -> None:
+    table.take(_rows(spark, ("2013-03-01", "a", 1)), 0)
+    assert table.checkpoint is not None
+    (table.checkpoint / "commits").mkdir()
+    (table.checkpoint / "commits" / "0").touch()
+    shutil.rmtree(table.directory)
+    with pytest.raises(BadOptionError, match="lacks what the checkpoint has counted already"):
+        table.take(_rows(spark, ("2013-03-01", "a", 1)), 1)
 
 
 def test_a_table_of_an_earlier_version_is_told(spark: SparkSession, table: KeptTable) -> None:
