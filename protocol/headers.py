@@ -22,7 +22,7 @@ import struct as structs
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.api_keys import ApiKey
-from protocol.wire import SHORT, Buffer, DecodeError, skip_tags, text_of
+from protocol.wire import SHORT, Buffer, DecodeError, skip_tags, text_of_string
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,7 +208,7 @@ def _client_id(buffer: Buffer) -> tuple[str | None, int]:
     end = _V1_BYTES + length
     if not _V1_BYTES <= end <= len(buffer):
         raise DecodeError(f"client id cannot have the length {length}")
-    return text_of(bytes(buffer[_V1_BYTES:end])), end
+    return text_of_string(bytes(buffer[_V1_BYTES:end]), "client id"), end
 
 
 def response_front_packer(api_key: int, api_version: int) -> Callable[[int, int], bytes]:

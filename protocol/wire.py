@@ -142,14 +142,6 @@ def encode_uvarint(value: int) -> bytes:
     return bytes(out)
 
 
-def fits_a_string(text: str) -> bool:
-    """Whether a string field can hold `text`.
-
-    What was read from one need not: each byte that is not UTF-8 becomes a U+FFFD of three bytes.
-    """
-    return len(text) * 3 <= MAX_STRING_BYTES or len(text.encode()) <= MAX_STRING_BYTES
-
-
 def string_length(length: int) -> int:
     """The flexible length of a string, if it may be so long; raises EncodeError.
 
@@ -171,7 +163,7 @@ def long_string(buffer: Buffer, position: int, size: int, name: str) -> tuple[st
     stop = checked_stop(buffer, position, size, name)
     if size > MAX_STRING_BYTES:
         raise DecodeError(f"{name} has {size} bytes; a string has {MAX_STRING_BYTES} at most")
-    return text_of(bytes(buffer[position:stop])), stop
+    return text_of_string(bytes(buffer[position:stop]), name), stop
 
 
 def long_compact_string(buffer: Buffer, position: int, size: int, name: str) -> tuple[str, int]:
@@ -241,6 +233,18 @@ def intern_uuid(raw: bytes) -> UUID:
             KNOWN_UUIDS.clear()
         found = KNOWN_UUIDS[raw] = UUID(bytes=raw)
     return found
+
+
+def text_of_string(content: bytes, name: str) -> str:
+    """Text of the string `name`, which a string of a response can hold as well.
+
+    Raises DecodeError for bytes that are not UTF-8 and so many that the U+FFFD in their place,
+    of three bytes each, would make it longer than any string.
+    """
+    text = text_of(content)
+    if len(text) * 3 > MAX_STRING_BYTES and (size := len(text.encode())) > MAX_STRING_BYTES:
+        raise DecodeError(f"{name} is not UTF-8 and grows to {size} bytes as it is read")
+    return text
 
 
 def text_of(content: bytes) -> str:

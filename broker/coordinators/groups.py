@@ -96,8 +96,6 @@ def new_member_id() -> str:
 class GroupCoordinators(Shards[GroupShardRuntime]):
     """Shards of groups, and their periodic work."""
 
-    too_long = ErrorCode.INVALID_GROUP_ID
-
     def __init__(
         self,
         config: BrokerConfig,

@@ -9,13 +9,12 @@ from __future__ import annotations
 import logging
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from broker.coordinators.shard_runtime import ShardRuntime, Stage
 from broker.runtime.supervision import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
 from coordinator.partitioner import partition_for
 from protocol.errors import ApiError, ErrorCode
-from protocol.wire import MAX_STRING_BYTES, fits_a_string
 from storage.errors import DamagedFileError, ExhaustedError, LogDirectoryError
 
 if TYPE_CHECKING:
@@ -40,9 +39,6 @@ def contained(work: str) -> Iterator[None]:
 
 class Shards(Generic[ShardT]):
     """Shards by partition. `partition_changed` listens for changes of leadership."""
-
-    too_long: ClassVar[ErrorCode] = ErrorCode.INVALID_REQUEST
-    """Refuses an id that no string field holds."""
 
     def __init__(
         self,
@@ -180,11 +176,8 @@ class Shards(Generic[ShardT]):
     def shard_for(self, key: str) -> ShardT:
         """The shard that coordinates a group or transactional id.
 
-        Raises ApiError: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR if it lives elsewhere, or
-        `too_long` for an id that no response could hold: it would spoil those that list all.
+        Raises ApiError: COORDINATOR_LOAD_IN_PROGRESS, or NOT_COORDINATOR if it lives elsewhere.
         """
-        if not fits_a_string(key):
-            raise ApiError(self.too_long, f"an id has {MAX_STRING_BYTES} bytes at most")
         return self.shard_at(self.partition_for(key))
 
     def shard_at(self, index: int) -> ShardT:

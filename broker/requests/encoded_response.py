@@ -20,7 +20,7 @@ R = TypeVar("R", bound="Response")
 class TooLargeError(ApiError):
     """A value of a response is too large for its field.
 
-    A name that is not UTF-8 is longer as it was read than as it was sent.
+    A text made of names that a request sent, say.
     """
 
     def __init__(self, refusal: Exception) -> None:

@@ -62,9 +62,11 @@ class Supervision:
     def spawn(self, work: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:
         """Run a coroutine in the background; an error is noted and ends nothing else.
 
-        It is cancelled when the broker stops, at once if it stops already.
+        It is cancelled when the broker stops, at once if it stops already: then the group need not
+        wait for it, and could not if it has ended.
         """
-        task = self._group.create_task(self._attempt(work, name), name=name)
+        maker = asyncio.get_running_loop() if self._is_over else self._group
+        task = maker.create_task(self._attempt(work, name), name=name)
         if self._is_over:
             task.cancel()
         self._tasks[task] = None

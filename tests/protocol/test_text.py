@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,7 @@ from protocol.headers import parse_request_header
 from protocol.messages.group_membership import HeartbeatRequest
 from protocol.records.record import _headers
 from protocol.schema import Request
-from protocol.wire import joined_pairs, text_of, unpaired_replaced
+from protocol.wire import DecodeError, joined_pairs, text_of, unpaired_replaced
 from tests.golden import java_text
 from tests.golden.values import Filling
 from tests.protocol.strategies import every_version
@@ -118,6 +119,19 @@ def test_every_request_may_be_of_a_client_whose_id_is_no_utf_8() -> None:
 
             assert header.client_id == client_id.decode(errors="replace")
             assert position == len(frame)
+
+
+def test_a_string_that_would_grow_past_the_longest_is_refused() -> None:
+    most, more = b"\xff" * 10_922, b"\xff" * 10_923
+    request = HeartbeatRequest(group_id="x" * len(more), generation_id=1, member_id="")
+    for version in (0, 4):
+        wrong = request.encode(version).replace(b"x" * len(more), more)
+        with pytest.raises(DecodeError, match="group_id is not UTF-8 and grows to 32769 bytes"):
+            HeartbeatRequest.decode(version, wrong)
+    header = struct.pack(">hhih", 3, 0, 7, len(more))
+    with pytest.raises(DecodeError, match="client id is not UTF-8"):
+        parse_request_header(memoryview(header + more))
+    assert parse_request_header(memoryview(struct.pack(">hhih", 3, 0, 7, len(most)) + most))
 
 
 def test_the_name_of_a_records_header_may_be_no_utf_8() -> None:

@@ -204,9 +204,11 @@ class EmbeddedCluster:
     ) -> None:
         """Create a topic, on three live brokers if there are; all that are reached know it then."""
         controller = self.controller()
-        live = len(controller.ask("live_brokers"))
-        factor = min(3, live) if replication_factor is None else replication_factor
-        controller.ask("create_topic", name, partitions, factor, stated(config))
+        if replication_factor is None:
+            # The controller takes a while to miss one that was killed, and may by the next request.
+            standing = sum(broker.is_paused or broker.is_running for broker in self.brokers)
+            replication_factor = min(3, standing, len(controller.ask("live_brokers")))
+        controller.ask("create_topic", name, partitions, replication_factor, stated(config))
 
         def is_known() -> bool:
             cut_off = self._ensemble.unreachable

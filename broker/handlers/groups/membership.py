@@ -33,7 +33,6 @@ from protocol.messages.group_membership import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from protocol.wire import fits_a_string
 
 if TYPE_CHECKING:
     from broker.coordinators.group_shard_runtime import GroupShardRuntime
@@ -64,7 +63,7 @@ def join_group(context: Context, request: JoinGroupRequest) -> Deferred[JoinGrou
     caller = Caller(context.client_id or "", context.client_host, version)
     try:
         shard = _shard(context, request.group_id)
-        if len(request.protocols) > MOST_PROTOCOLS or not fits_a_string(request.protocol_type):
+        if len(request.protocols) > MOST_PROTOCOLS:
             raise ApiError(ErrorCode.INVALID_REQUEST)
         _change_to_classic(shard, request.group_id)
     except ApiError as error:

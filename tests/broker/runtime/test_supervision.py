@@ -162,6 +162,23 @@ def test_one_time_work_that_met_a_cancellation_is_noted_and_one_that_is_cancelle
     supervised(scenario)
 
 
+def test_what_is_spawned_after_the_group_has_ended_never_begins() -> None:
+    """As by a timer of a broker in a test's process, whose loop goes on after it."""
+
+    async def scenario() -> None:
+        time = TimeByHand()
+        async with asyncio.TaskGroup() as group:
+            supervision = Supervision(group, cast("Timers", time), time)
+        supervision.close()
+        work = Failing(time)
+        task = supervision.spawn(work.run(), "late")
+        await asyncio.wait([task])
+        assert task.cancelled()
+        assert work.begun == 0
+
+    asyncio.run(scenario())
+
+
 def test_what_is_spawned_after_the_end_is_cancelled() -> None:
     async def scenario(supervision: Supervision, time: TimeByHand) -> None:
         supervision.close()
