@@ -9,7 +9,7 @@ SEED ?= 1
 FRAMES ?= 1000000
 WORKERS ?= 4
 UNIT := $(addprefix tests/,broker compiled config controller coordinator protocol spark_jobs storage)
-COMPILED := $(addprefix tests/,compiled protocol storage broker/network broker/requests broker/handlers/records broker/maintenance interop/logs interop/clients/test_produce_and_read.py)
+COMPILED := $(addprefix tests/,compiled protocol storage broker/network broker/requests broker/handlers/records broker/maintenance interop/clients/test_produce_and_read.py)
 PY := .venv/bin/python
 # Tests start hundreds of processes, each of which would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE :=

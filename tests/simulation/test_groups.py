@@ -24,7 +24,7 @@ LIKELY = {
 }
 """Seeds that showed those; any change of the broker may have others show them."""
 
-QUICK = ("owners", "answers of coordinators")
+QUICK = ("answers of coordinators",)
 
 OWNERS = "was accepted, though|both own"
 SHOWS = {

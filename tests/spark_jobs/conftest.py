@@ -17,7 +17,12 @@ from tests.spark_jobs.registry.registry_process import RegistryProcess
 from tests.support.brokers.apache import apache_4
 from tests.support.brokers.ours import ours
 from tests.support.java_command import LONG_TEST_JVM
-from tests.support.spark_session import SPARK_IN_MAKE_TEST, end_spark, same_signal_handlers
+from tests.support.spark_session import (
+    SPARK_IN_CI,
+    SPARK_IN_MAKE_TEST,
+    end_spark,
+    same_signal_handlers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,8 +38,8 @@ PYSPARK_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that start Spark or a broker; give all enough time, if they name none.
 
-    Tests on Spark are slow, but for those of the files that `make test` runs too. This hook comes
-    after that of `left_out`: CI runs them among the slow tests.
+    Tests on Spark are slow, but for those of two files. This hook comes after that of `left_out`:
+    CI runs those of some more files among the slow tests.
     """
     here = str(Path(__file__).parent)
     for item in items:
@@ -48,6 +53,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.spark)
                 if item.path.name not in SPARK_IN_MAKE_TEST:
                     item.add_marker(pytest.mark.slow)
+                    if item.path.name not in SPARK_IN_CI:
+                        item.add_marker(pytest.mark.manual)
                 # py4j leaves closing the sockets to its JVM to the garbage collector.
                 for category in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
                     item.add_marker(pytest.mark.filterwarnings(f"ignore::{category}"))

@@ -14,17 +14,21 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 60.0
 
-SPARK_IN_MAKE_TEST = frozenset(
+SPARK_IN_MAKE_TEST = frozenset({"test_route.py", "test_kept_table.py"})
+"""Files whose tests on Spark `make test` runs, all in one session; others are slow tests."""
+
+SPARK_IN_CI = frozenset(
     {
-        "test_route.py",
-        "test_archive.py",
-        "test_aggregate.py",
         "test_activity.py",
+        "test_aggregate.py",
+        "test_archive.py",
+        "test_audit.py",
+        "test_enrich.py",
         "test_lakehouse_table.py",
-        "test_kept_table.py",
+        "test_logs.py",
     }
 )
-"""Files whose tests on Spark `make test` runs, all in one session; others are slow tests."""
+"""Files whose tests on Spark `make test-slow` runs; only `make test-all` runs the others."""
 
 
 def end_spark(session: SparkSession) -> None:

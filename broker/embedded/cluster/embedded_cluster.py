@@ -168,7 +168,7 @@ class EmbeddedCluster:
     @property
     def log_lines(self) -> list[str]:
         """The newest of the brokers' log lines, by broker."""
-        return [line for broker in self.brokers for line in broker.log_lines]
+        return [line for one in self.brokers for line in one.log_lines]
 
     @property
     def live(self) -> list[ClusterBroker]:
@@ -204,9 +204,8 @@ class EmbeddedCluster:
     ) -> None:
         """Create a topic, on three live brokers if there are; all that are reached know it then."""
         controller = self.controller()
-        if replication_factor is None:
-            # The controller takes a while to miss one that was killed, and may by the next request.
-            standing = sum(broker.is_paused or broker.is_running for broker in self.brokers)
+        if replication_factor is None:  # the controller takes a while to miss one that was killed
+            standing = sum(one.is_paused or one.is_running for one in self.brokers)
             replication_factor = min(3, standing, len(controller.ask("live_brokers")))
         controller.ask("create_topic", name, partitions, replication_factor, stated(config))
 

@@ -55,12 +55,6 @@ def test_a_batch_among_tokens_is_refused_by_its_partition() -> None:
         pytest.param(_batch("orders", 0), id="no answer is awaited"),
         pytest.param(_batch("o" * 30_000, -1) + bytes(10_000), id="large"),
         pytest.param(
-            frame_of(MetadataRequest(topics=[MetadataRequest.Topic(name="o")]), 9).replace(
-                b"\x02o", b"\x80\x80\x01" + b"\xff" * 16_383
-            ),
-            id="a name that grows past the longest",
-        ),
-        pytest.param(
             frame_of(FetchRequest(max_wait_ms=0, min_bytes=0, topics=[]), 11),
             id="not among those refused so",
         ),
