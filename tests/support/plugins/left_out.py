@@ -15,6 +15,7 @@ DEFECTS = "They test the simulation, for minutes each."
 LEFT_OUT: dict[str, str] = {
     "tests/spark_jobs/": "A Spark session of minutes each: with them, CI takes over an hour.",
     "tests/benchmarks/smoke/test_pipeline_smoke.py": "All Spark jobs, on two makes of broker.",
+    "tests/benchmarks/smoke/test_end_to_end_smoke.py": "All rows; `make test` runs some of them.",
     f"{SIMULATION}simulation.py::test_a_planted_defect": DEFECTS,
     f"{SIMULATION}groups.py::test_a_planted_defect": DEFECTS,
     f"{SIMULATION}transactions.py::test_a_planted_defect": DEFECTS,
