@@ -20,7 +20,7 @@ R = TypeVar("R", bound="Response")
 class TooLargeError(ApiError):
     """A value of a response is too large for its field.
 
-    A text made of names that a request sent, say.
+    An error message that quotes a long name, for example.
     """
 
     def __init__(self, refusal: Exception) -> None:

@@ -2,6 +2,7 @@
 
 A plugin of pytest. `make test-all` runs them. Besides these, CI leaves out all seeds of a slow test
 but its first (`--one-seed`), and tests of what the machine lacks (Go, Kerberos) skip themselves.
+Tests on Spark that are in no file of `SPARK_IN_CI` are marked by their own conftest.
 """
 
 from __future__ import annotations

@@ -67,3 +67,13 @@ def test_a_request_among_tokens_ends_the_connection_unanswered(frame: bytes) -> 
     reply = talk.send(frame)
 
     assert (reply.verdict, reply.answer) == (Verdict.REFUSE, None)
+
+
+def test_a_name_that_grows_past_the_longest_string_is_malformed_among_tokens() -> None:
+    talk = Talk()
+    talk.handshake()
+    sent = frame_of(MetadataRequest(topics=[MetadataRequest.Topic(name="o")]), 9)
+
+    reply = talk.send(sent.replace(b"\x02o", b"\x80\x80\x01" + b"\xff" * 16_383))
+
+    assert (reply.verdict, reply.answer) == (Verdict.HANG_UP, None)
