@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Check = Callable[[str, str], object]
 
-pytestmark = [pytest.mark.java, pytest.mark.process]
+pytestmark = [pytest.mark.java, pytest.mark.process, pytest.mark.slow]
 
 NUMBERS = ("INT", "LONG", "SHORT", "DOUBLE")
 AROUND_MOST_BOUNDS = (-3, -1, 0, 1, 9, 14, 1000, 1_048_575, 1_048_576, (1 << 31) - 1)

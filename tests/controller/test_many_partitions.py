@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from controller.context import ControllerContext
 
+pytestmark = pytest.mark.slow
+
 TOPICS = 10
 PARTITIONS = 1000
 SECONDS = 60

@@ -38,7 +38,7 @@ PYSPARK_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that start Spark or a broker; give all enough time, if they name none.
 
-    Tests on Spark are slow, but for those of two files. This hook comes after that of `left_out`:
+    Tests on Spark are slow, but for those of one file. This hook comes after that of `left_out`:
     CI runs those of some more files among the slow tests.
     """
     here = str(Path(__file__).parent)

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 60.0
 
-SPARK_IN_MAKE_TEST = frozenset({"test_route.py", "test_kept_table.py"})
+SPARK_IN_MAKE_TEST = frozenset({"test_route.py"})
 """Files whose tests on Spark `make test` runs, all in one session; others are slow tests."""
 
 SPARK_IN_CI = frozenset(
     {
-        "test_activity.py",
         "test_aggregate.py",
         "test_archive.py",
         "test_audit.py",
         "test_enrich.py",
+        "test_kept_table.py",
         "test_lakehouse_table.py",
         "test_logs.py",
     }

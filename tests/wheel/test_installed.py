@@ -90,6 +90,7 @@ def _said(directory: Path, *command: str) -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 def test_pytest_finds_the_plugin_and_documented_tests_pass(
     environment: Path, users_directory: Path
 ) -> None:

@@ -7,6 +7,8 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
 from broker.requests.dispatch import Dispatcher
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest
@@ -18,6 +20,8 @@ from tests.broker.requests.test_long_requests import MANY, answer, frame, list_o
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 CONNECTIONS = 6
 TURNS_PER_LOOK = 10

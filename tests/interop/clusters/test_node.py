@@ -45,6 +45,7 @@ pytestmark = [
     pytest.mark.skipif(against_apache(), reason="brokers of ours"),
     pytest.mark.java,
     pytest.mark.timeout(900),
+    pytest.mark.slow,
 ]
 
 

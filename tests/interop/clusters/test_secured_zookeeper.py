@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from tests.support.brokers.broker_process import BrokerProcess
     from tests.support.brokers.zookeeper import ZooKeeperServer
 
+pytestmark = pytest.mark.slow
+
 WAIT_SECONDS = 120.0
 MANY = 20
 LOGIN = {"username": "kafka", "password": "secret"}

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tests.support.tools import Tools
 
+pytestmark = pytest.mark.slow
+
 WAIT_SECONDS = 120.0
 OAUTH = f"{SECURITY}.oauthbearer.OAuthBearerLoginModule required"
 SASL_PORTS = [free_port(), free_port()]

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     Shape = dict[str, tuple[str, int, str]]
 
+pytestmark = pytest.mark.slow
+
 WAIT_SECONDS = 120.0
 POLL_SECONDS = 0.05
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(12)
 STEPS = 120
 START_SECONDS = 60

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(8)
 STEPS = 100
 AT_ONCE = {

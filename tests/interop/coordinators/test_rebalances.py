@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     StartMember = Callable[[MemberOptions], MemberProcess]
     NewOptions = Callable[..., MemberOptions]
 
+pytestmark = pytest.mark.slow
+
 PARTITIONS = 6
 SHORT_SESSION_MS = 4_000
 LONG_SESSION_MS = 120_000

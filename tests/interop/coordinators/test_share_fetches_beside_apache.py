@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(6)
 STEPS = 60
 SMALL = {

@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import pytest
 from aiokafka.errors import InvalidProducerEpoch, InvalidTxnState, ProducerFenced
 
 from broker.embedded.stored_records import stored_records
@@ -79,6 +80,7 @@ def test_a_transaction_times_out_on_the_callers_loop() -> None:
     asyncio.run(test())
 
 
+@pytest.mark.slow
 def test_retention_passes_for_all_replicas_of_a_cluster() -> None:
     with EmbeddedCluster(config={"log.retention.check.interval.ms": 60_000}) as cluster:
         cluster.create_topic("short", config={"retention.ms": 3_600_000})

@@ -33,6 +33,7 @@ OF_REQUESTS = (
 )
 
 
+@pytest.mark.slow
 def test_requests_are_freed_with_their_answers(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     for member in cluster.members:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.skipif(against_apache(), reason="it looks into our broker's log and memory"),
     pytest.mark.timeout(600),
+    pytest.mark.slow,
 ]
 
 FRAMES = 3000

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
     NewCleaningBroker = Callable[..., BrokerProcess]
 
-pytestmark = pytest.mark.skipif(against_apache(), reason="looks at our log lines and processes")
+pytestmark = [
+    pytest.mark.skipif(against_apache(), reason="looks at our log lines and processes"),
+    pytest.mark.slow,
+]
 
 SMALL_INDEXES = {"log.index.size.max.bytes": "100000", "log.segment.delete.delay.ms": "100"}
 EAGER = {

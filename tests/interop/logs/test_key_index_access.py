@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
-pytestmark = pytest.mark.skipif(against_apache(), reason="Apache Kafka has no such index")
+pytestmark = [
+    pytest.mark.skipif(against_apache(), reason="Apache Kafka has no such index"),
+    pytest.mark.slow,
+]
 
 TOPIC = "orders"
 PASSWORD = "sesame"

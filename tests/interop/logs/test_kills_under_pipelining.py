@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
-pytestmark = pytest.mark.skipif(against_apache(), reason="starts a broker of ours")
+pytestmark = [
+    pytest.mark.skipif(against_apache(), reason="starts a broker of ours"),
+    pytest.mark.slow,
+]
 
 TOPIC = "pipelined"
 MANY = 100

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 SEGMENT_BYTES = {"segment.bytes": "16384", "index.interval.bytes": "200"}
 COUNT = 200
 BATCH = 40

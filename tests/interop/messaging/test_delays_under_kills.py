@@ -103,6 +103,7 @@ def check(sender: Sender, read: list[tuple[bytes, int]]) -> None:
     assert all(timestamp <= now_ms for _, timestamp in read)
 
 
+@pytest.mark.slow
 def test_records_that_wait_survive_kills_of_their_only_broker(tmp_path: Path) -> None:
     chance = random.Random(1)
     broker = ours(tmp_path)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.interop.security.duel import Difference
     from tests.support.brokers.broker_process import BrokerProcess
 
-pytestmark = [pytest.mark.interop, pytest.mark.java]
+pytestmark = [pytest.mark.interop, pytest.mark.java, pytest.mark.slow]
 
 SHORT, LONG = 200, 2000
 STEPS_PER_LATE_ANSWER = 500

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Ports = tuple[OfOne, OfOne]
     Dialogues = list[tuple[Frame, ...]]
 
-pytestmark = [pytest.mark.interop, pytest.mark.java]
+pytestmark = [pytest.mark.interop, pytest.mark.java, pytest.mark.slow]
 
 COUNT = int(os.environ.get("SASL_DIALOGUES", "1000"))
 SEED = int(os.environ.get("SASL_SEED", "1"))

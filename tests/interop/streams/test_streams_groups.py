@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tests.interop.conftest import NewBroker
     from tests.support.brokers.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.slow
+
 QUICK = {
     "group.streams.min.heartbeat.interval.ms": "100",
     "group.streams.heartbeat.interval.ms": "300",

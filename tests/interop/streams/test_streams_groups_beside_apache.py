@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(len(TOPOLOGIES))
 STEPS = 120
 AT_ONCE = {

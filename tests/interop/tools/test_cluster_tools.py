@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tests.support.brokers.broker_process import BrokerProcess
     from tests.support.tools import Tools
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {
     "zookeeper.session.timeout.ms": "6000",
     "replica.lag.time.max.ms": "2000",

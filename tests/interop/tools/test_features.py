@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tests.support.brokers.broker_process import BrokerProcess
     from tests.support.tools import Outcome
 
+pytestmark = pytest.mark.slow
+
 DESCRIBED = re.compile(
     r"Feature: (\S+)\s+SupportedMinVersion: (\S+)\s+SupportedMaxVersion: (\S+)\s+"
     r"FinalizedVersionLevel: (\S+)\s+Epoch: (\S+)"

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.slow
+
 REFUSALS = (
     "consumer.session.timeout.ms=1",
     "share.auto.offset.reset=none",

@@ -77,6 +77,7 @@ def _run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "when",
     [

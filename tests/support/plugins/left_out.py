@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pytest
 
+KILLS = "tests/interop/logs/test_kills_under_pipelining.py::test_acknowledged_records_are_as_sent"
 SIMULATION = "tests/simulation/test_"
 MORE_SEEDS = "`make test` runs the first; `make sim` draws as many as one likes."
 DEFECTS = "They test the simulation, for minutes each."
@@ -17,6 +18,7 @@ LEFT_OUT: dict[str, str] = {
     "tests/spark_jobs/": "A Spark session of minutes each: with them, CI takes over an hour.",
     "tests/benchmarks/smoke/test_pipeline_smoke.py": "All Spark jobs, on two makes of broker.",
     "tests/benchmarks/smoke/test_end_to_end_smoke.py": "All rows; `make test` runs some of them.",
+    f"{KILLS}_after_a_hundred_kills": "The same test with three kills is run.",
     f"{SIMULATION}simulation.py::test_a_planted_defect": DEFECTS,
     f"{SIMULATION}groups.py::test_a_planted_defect": DEFECTS,
     f"{SIMULATION}transactions.py::test_a_planted_defect": DEFECTS,

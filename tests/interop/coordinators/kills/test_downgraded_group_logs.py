@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.slow
+
 TOPIC = "one"
 PARTITIONS = TOPICS[TOPIC]
 SESSION_MS = 120_000

@@ -33,6 +33,8 @@ from tests.support.tools import Tools
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 STEPS = 40
 SEED = 3

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(2)
 STEPS = 60
 START_SECONDS = 60

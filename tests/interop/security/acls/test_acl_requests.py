@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from protocol.schema import Request
 
+pytestmark = pytest.mark.slow
+
 SEED = 20_14
 REQUESTS = 400
 CLOSED = "the connection was closed"

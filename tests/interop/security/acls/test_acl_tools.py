@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tests.support.brokers.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.slow
+
 ANYTHING: dict[str, Any] = {
     "resource_type_filter": 1,
     "resource_name_filter": None,

@@ -28,6 +28,8 @@ from tests.support.brokers.zookeeper import ZooKeeperServer
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 LITERAL = PatternType.LITERAL
 SESSION_MS = 4000
 

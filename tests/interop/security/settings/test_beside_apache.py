@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from protocol.schema import Request
     from tests.support.brokers.broker_process import BrokerProcess
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 BROKER_TYPE = 4
 AGREED_SECONDS = 30.0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.support.security.secured_brokers import SecuredBroker
     from tests.support.tools import Outcome, Tools
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 PROTOCOLS = "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL"
 PLAIN = "listener.name.external.plain.sasl.jaas.config"

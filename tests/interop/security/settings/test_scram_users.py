@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.support.brokers.broker_process import BrokerProcess
     from tests.support.tools import Tools
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 LOGIN_SECONDS = 10.0
 WAIT_SECONDS = 60.0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from protocol.schema import Request
     from tests.support.brokers.broker_process import BrokerProcess
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE = 0, 1
