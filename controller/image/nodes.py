@@ -220,9 +220,12 @@ def _endpoints(end_points: Iterable[RegisteredEndPoint]) -> tuple[Endpoint, ...]
 
 
 def _features(features: Iterable[RegisteredFeature]) -> tuple[FeatureRange, ...]:
+    # By name: the order in a record is that of a hash map of Apache's, and another each time.
     return tuple(
-        FeatureRange(one.name, one.min_supported_version, one.max_supported_version)
-        for one in features
+        sorted(
+            FeatureRange(one.name, one.min_supported_version, one.max_supported_version)
+            for one in features
+        )
     )
 
 

@@ -86,6 +86,12 @@ def test_removed_topic_loses_its_configuration() -> None:
     assert (after.topics.by_id, after.topics.ids, after.configs) == ({}, {}, {})
 
 
+def test_topic_created_configured_and_removed_in_one_delta_leaves_no_configuration() -> None:
+    """Apache Kafka 4.4.0 leaves it, when it replays its log as it starts."""
+    config = logs.ConfigRecord(resource_type=2, resource_name="a", name="k", value="v")
+    assert image_of(*TOPIC, config, topics.RemoveTopicRecord(topic_id=A)).configs == {}
+
+
 def test_topic_deleted_and_created_again_is_deleted_and_led() -> None:
     again = (topics.TopicRecord(name="a", topic_id=B), partition(B))
     delta = replayed(topics.RemoveTopicRecord(topic_id=A), *again, on=image_of(*TOPIC))
