@@ -38,10 +38,8 @@ from tests.support.brokers.broker_process import BrokerProcess
 from tests.support.brokers.ours import ours
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-pytestmark = pytest.mark.slow
 
 SEGMENT_BYTES = {"segment.bytes": "16384", "index.interval.bytes": "200"}
 COUNT = 200
@@ -58,12 +56,21 @@ FILLING = "x" * 300
 
 Ending = Callable[[BrokerProcess], object]
 ENDINGS: dict[str, Ending] = {"stopped": BrokerProcess.stop, "killed": BrokerProcess.kill}
+EXCHANGES: dict[tuple[str, str], Sequence[pytest.MarkDecorator]] = {
+    ("ours", "killed"): (),
+    ("apache", "stopped"): (),
+    ("ours", "stopped"): (pytest.mark.slow,),
+    ("apache", "killed"): (pytest.mark.slow,),
+}
+"""Who takes the directory over, and how the other make ended."""
 
 
 @pytest.fixture(
     scope="module",
-    params=[(taker, ending) for taker in ("ours", "apache") for ending in ENDINGS],
-    ids="-after-".join,
+    params=[
+        pytest.param((taker, ending), id=f"{taker}-after-{ending}", marks=marks)
+        for (taker, ending), marks in EXCHANGES.items()
+    ],
 )
 def successor(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
