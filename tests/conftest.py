@@ -19,6 +19,7 @@ activate()  # before anything is imported that it may replace
 
 import functools
 import gc
+import signal
 import subprocess
 import sys
 import zlib
@@ -66,6 +67,10 @@ settings.register_profile(
     "shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("shared-machine")
+
+# A shell has what it runs in the background ignore Ctrl-C, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WATCH = LoopWatch()
 OTHERS_LOOPS = ("bench", "interop")
