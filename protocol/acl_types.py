@@ -1,6 +1,6 @@
-"""The words of access control lists, with their codes in requests (KIP-11, KIP-290).
+"""Enumerations of access control lists, with their codes in requests (KIP-11, KIP-290).
 
-`ANY` and `MATCH` stand in filters only; `UNKNOWN` is what a newer client may send.
+`ANY` and `MATCH` stand in filters only; `UNKNOWN` stands for values of newer clients.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class ResourceType(IntEnum):
-    """What an access control list protects."""
+    """Type of the resource that an access control list protects."""
 
     UNKNOWN = 0
     ANY = 1
@@ -23,7 +23,7 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How a pattern's name relates to a resource's."""
+    """Relation of a pattern's name to a resource's."""
 
     UNKNOWN = 0
     ANY = 1
@@ -33,7 +33,7 @@ class PatternType(IntEnum):
 
 
 class AclOperation(IntEnum):
-    """What a principal wants to do to a resource."""
+    """Operation on a resource."""
 
     UNKNOWN = 0
     ANY = 1
@@ -54,7 +54,7 @@ class AclOperation(IntEnum):
 
 
 class PermissionType(IntEnum):
-    """Whether an access control entry allows or denies."""
+    """Permission of an access control entry: allow or deny."""
 
     UNKNOWN = 0
     ANY = 1
@@ -73,7 +73,7 @@ WILDCARD_PRINCIPAL = "User:*"
 
 
 class ResourcePattern(NamedTuple):
-    """Which resources an access control list protects (KIP-290)."""
+    """Pattern of the resources that an access control list protects (KIP-290)."""
 
     resource_type: ResourceType
     name: str
@@ -84,7 +84,7 @@ class ResourcePattern(NamedTuple):
 
 
 class AccessControlEntry(NamedTuple):
-    """Who may do what, or may not."""
+    """One permission: principal, host, operation, and allow or deny."""
 
     principal: str
     """As `User:alice`; `User:*` is every principal."""

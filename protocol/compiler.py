@@ -1,8 +1,8 @@
-"""Compiles what is done for each message: its constructor, and the codec of each of its versions.
+"""Compiles the constructor of each message, and the codec of each of its versions.
 
 All is Python source, made and compiled once, in memory, when first used. A walk over field
 descriptors costs about a microsecond a field; straight-line code with neighbouring fixed-size
-fields in one `struct` call costs a tenth of that. To see what was made of a message:
+fields in one `struct` call costs a tenth of that. To see the source generated for a message:
 
     print(compiler.decoder_source(ProduceRequest, 9))
 

@@ -58,8 +58,8 @@ version 9 becomes (comments are not part of it)
         return message, position
 
 **In steps** it is a generator with the same statements, for messages so long that others must be
-served while they are read. It yields how many elements were announced so far, each time that
-`STEP_ELEMENTS` of an array were read, and returns what the function returns.
+served while they are read. It yields the number of elements announced so far, each time that
+`STEP_ELEMENTS` of an array were read, and returns the same as the function.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from protocol.schema import Struct
 
 LENGTH_CODES = {Kind.STRING: "h", Kind.ARRAY: "i", Kind.BYTES: "i", Kind.RECORDS: "i"}
-"""How a length is written where a version is not flexible."""
+"""Struct code of a length in versions that are not flexible."""
 
 LONGEST_SHORT = wire.CONTINUES - 2
 """A flexible length up to this (length + 1 < 128) takes one byte."""
@@ -95,7 +95,7 @@ class DecoderSource:
         self._in_steps = in_steps
         self._run: list[tuple[str, str]] = []
         self._after_run: list[str] = []
-        """What is made of the values of the run, once they are read."""
+        """Statements on the values of the run, once they are read."""
         self.source = Source(
             DecodeError=wire.DecodeError,
             checked_stop=wire.checked_stop,
@@ -180,7 +180,7 @@ class DecoderSource:
         self._after_run = []
 
     def _length(self, kind: Kind, hint: str) -> str:
-        """Read what stands for a length, as far as one `unpack` goes; null becomes -1."""
+        """Read a length, as far as one `unpack` goes; null becomes -1."""
         length = self.source.variable(hint)
         if self._is_flexible:
             self._end_run("B", length)
@@ -337,7 +337,7 @@ class DecoderSource:
         self.source.line(f"{items}.append({item})")
 
     def _least(self, field: Field) -> int:
-        """Least bytes that a value takes: bounds what a count may claim."""
+        """Minimum size of a value in bytes: bounds the count that an array may claim."""
         if field.kind.struct_code:
             return structs.calcsize(">" + field.kind.struct_code)
         if field.kind is not Kind.STRUCT:

@@ -41,9 +41,9 @@ version 9 becomes (comments are not part of it)
         append(b'\x00')
         parts.append(b''.join(small))
 
-Fields at the end of a struct that mostly have their default (null, nothing, no tags) are looked at
-together first, and written by the same `pack` as what is before them if none says otherwise. So a
-successful answer to Produce is one call. For `name: str | None = string(nullable="0+",
+Fields at the end of a struct that mostly have their default (null, empty, no tags) are checked
+together first, and written by the same `pack` as the fields before them if all have it. So a
+successful response to Produce is one call. For `name: str | None = string(nullable="0+",
 default=None)` above it would be
 
             if topics_3.name is not None:
@@ -51,7 +51,7 @@ default=None)` above it would be
             else:
                 append(pack_hxx(topics_3.error_code))           # null, no tagged fields
 
-Records are not joined: what was written before them goes to `parts`, then they do, as they are.
+Records are not joined: the bytes before them go to `parts`, then the records, uncopied.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class EncoderSource:
             self._end_run()
 
     def _value(self, field: Field, value: str) -> None:
-        """Write what the expression `value` gives."""
+        """Write the value of the expression `value`."""
         if field.kind is Kind.UUID:
             self._run.append(("16s", f"{value}.bytes"))
         elif field.kind.struct_code:
@@ -226,7 +226,7 @@ class EncoderSource:
         self.source.line(f"{size} = len({local}){' + 1' if self._is_flexible else ''}")
 
     def _records(self, local: str) -> None:
-        """Leave what was written so far in `parts`, and the records behind it, uncopied."""
+        """Flush the bytes written so far to `parts`, then the records, uncopied."""
         with self.source.block(f"if {local}:"):
             self.source.line("parts.append(b''.join(small))")
             self.source.line("small.clear()")

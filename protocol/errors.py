@@ -1,7 +1,7 @@
 """Error codes of the Kafka protocol, and the exception that carries one to a client.
 
-Names, numbers and which of them are worth a retry are those of Apache Kafka 4.3.1; the meanings are
-our own words, written for the person who reads them in a client's log.
+Names, numbers and retriability are those of Apache Kafka 4.3.1; the meanings are our own words,
+written for readers of a client's log.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class ErrorCode(enum.IntEnum):
     """The `error_code` of a response; it is the int16 of the wire."""
 
     meaning: str
-    """One sentence that says what happened; sent when nothing more exact is known."""
+    """One sentence on the cause; sent when nothing more exact is known."""
 
     is_retriable: bool
-    """Whether the same request can succeed later, as the Java client judges it."""
+    """True if the same request can succeed later, as the Java client judges it."""
 
     def __new__(cls, code: int, meaning: str = "", is_retriable: bool = False) -> Self:
         """One member: its number on the wire, its sentence, and whether to retry."""
@@ -312,17 +312,17 @@ class ErrorCode(enum.IntEnum):
 
 
 LONGEST_MESSAGE = 1000
-"""Characters of an error message: it may repeat what a client sent, and a string on the wire has
-32,767 bytes at most."""
+"""Length limit of an error message, in characters: it may repeat a client's input, and a string on
+the wire has 32,767 bytes at most."""
 
 
 def shortened(text: str) -> str:
-    """`text`, cut to what an error message may have."""
+    """Return `text`, cut to the length limit of error messages."""
     return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
 
 
 def detached(error: E) -> E:
-    """`error` without the frames it was raised in, and without what led to it: to be kept.
+    """Return `error` without its frames, cause and context, so that it can be kept.
 
     Frames hold the request and its connection. One that holds the error in turn, as a value of its
     own, is a garbage cycle with all of that.
@@ -334,7 +334,7 @@ def detached(error: E) -> E:
 class ApiError(Exception):
     """A request, or one part of it, failed with `code`; dispatch or the handler answers with it.
 
-    `message` says what was wrong with what was sent, and may be shown to the client; it is cut at
+    `message` names the fault in the request, and may be shown to the client; it is cut at
     LONGEST_MESSAGE.
     """
 

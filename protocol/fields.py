@@ -1,8 +1,8 @@
 """Field specifiers: one line of a message declaration each.
 
-A specifier says the type, the versions in which the field is present (default: all versions of its
+A specifier gives the type, the versions in which the field is present (default: all versions of its
 struct), whether it may be null, its tag (KIP-482) and its default. They are typed `Any`, so that
-`partition: int = int32()` reads as what it is to a type checker; `protocol.schema` collects them.
+`partition: int = int32()` is accepted by a type checker; `protocol.schema` collects them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Field:
 
     nullable: Versions = NO_VERSIONS
     element: Field | None = None
-    """Of an array: what its elements are."""
+    """Of an array: the type of its elements."""
 
     struct: type[Any] | None = None
     name: str = ""

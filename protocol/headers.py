@@ -9,10 +9,10 @@ the correlation id; header v1 adds an empty tag section.
 
 Three exceptions, all here: the client id keeps its int16 length even in v2; ControlledShutdown v0
 has header v0, without a client id; the response to ApiVersions always has header v0, because the
-client that reads it does not know yet what the broker speaks (KIP-511).
+client that reads it does not yet know the broker's versions (KIP-511).
 
-The table of flexible versions repeats what `protocol.messages` declares, so that a header can be
-read without importing a message; a test keeps the two equal.
+The table of flexible versions repeats the declarations in `protocol.messages`, so that a header can
+be read without importing a message; a test keeps the two equal.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class UnknownApiKeyError(DecodeError):
 
 
 class RequestHeader(NamedTuple):
-    """Who sent which request. `api_version` is as sent: it may be one that no broker knows."""
+    """Header of a request. `api_version` is as sent: the broker may not support it."""
 
     api_key: int
     api_version: int
@@ -186,7 +186,7 @@ def parse_request_header(buffer: Buffer) -> tuple[RequestHeader, int]:
 
 
 def _parse_unusual(buffer: Buffer) -> tuple[RequestHeader, int]:
-    """Read any header slowly, and say what is wrong with it."""
+    """Parse any header, slowly; DecodeError if it is cut short."""
     try:
         api_key, api_version, correlation_id = _UNPACK_V0(buffer)
         if api_key not in _FLEXIBLE_REQUEST:
@@ -212,7 +212,7 @@ def _client_id(buffer: Buffer) -> tuple[str | None, int]:
 
 
 def response_front_packer(api_key: int, api_version: int) -> Callable[[int, int], bytes]:
-    """What makes that front of the size, with the header counted in, and the correlation id."""
+    """Return the packer of a response's front: size (header included) and correlation id."""
     is_tagged = api_version >= _FLEXIBLE_RESPONSE[api_key]
     return _PACK_SIZED_TAGGED if is_tagged else _PACK_SIZED_PLAIN
 
@@ -231,5 +231,5 @@ def request_front(
 
 
 def response_header_bytes(api_key: int, api_version: int) -> int:
-    """How long the header of a response is."""
+    """Size of the response header, in bytes."""
     return _TAGGED_BYTES if api_version >= _FLEXIBLE_RESPONSE[api_key] else _PLAIN_BYTES

@@ -1,4 +1,4 @@
-"""What a message declaration becomes: slotted classes with compiled codecs.
+"""Base classes of message declarations: slotted classes with compiled codecs.
 
 A message is declared once, as a class body whose order is wire order, for all its versions (see
 `protocol.fields`). The metaclass takes the specifiers out of the body and gives the class slots.
@@ -25,10 +25,10 @@ PREFIX_BYTES = 2
 """In front of a key or value of an internal topic."""
 
 UNDECODABLE = (DecodeError, structs.error, IndexError)
-"""What compiled decoders raise at bytes that are no message."""
+"""Errors of compiled decoders for bytes that are not a valid message."""
 
 UNENCODABLE = (EncodeError, structs.error)
-"""What compiled encoders raise at values that are too large for their fields."""
+"""Errors of compiled encoders for values that are too large for their fields."""
 
 Part = Buffer | SizedRegion
 """One piece of an encoded message: bytes, or a region of a file to be sent in its place."""
@@ -142,9 +142,9 @@ class Message(Struct):
 
     @classmethod
     def step_decoder(cls, version: int) -> compiler.StepDecoder:
-        """As `decoder`, in steps: a generator of how many elements were announced so far.
+        """As `decoder`, in steps: a generator of the number of elements announced so far.
 
-        For messages so long that others must be served meanwhile. It returns what `decoder` does.
+        For messages so long that others must be served meanwhile. It returns the same as `decoder`.
         """
         decoder = cls._step_decoders.get(version)
         if decoder is None:
@@ -163,7 +163,7 @@ class Message(Struct):
 
     @classmethod
     def refusal(cls, version: int, error: Exception) -> DecodeError:
-        """What to say of bytes with which a decoder failed."""
+        """Return the error to report for bytes with which a decoder failed."""
         reason = str(error) if isinstance(error, DecodeError) else "ends too early"
         return DecodeError(f"{cls.__name__} v{version}: {reason}")
 
@@ -232,10 +232,10 @@ class Response(Message):
 
 
 class Coded(Message):
-    """A key or value of an internal topic's record: an int16 in front says what follows."""
+    """A key or value of an internal topic's record: an int16 in front gives its type or version."""
 
     KEY_TYPE: ClassVar[int] = -1
-    """For keys: the int16 in front, which tells what kind of record this is; -1 for values."""
+    """For keys: the int16 in front, the type of the record; -1 for values."""
 
     def __init_subclass__(
         cls, *, versions: str = "none", flexible: str = "none", key_type: int = -1

@@ -1,4 +1,4 @@
-"""SCRAM mechanisms and what a broker keeps of a password (RFC 5802, Kafka's `ScramFormatter`)."""
+"""SCRAM mechanisms and the broker's credentials (RFC 5802, Kafka's `ScramFormatter`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BY_NAME = {mechanism.mechanism_name: mechanism for mechanism in ScramMechanism}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScramCredential:
-    """What proves that a client knows a password, without being that password."""
+    """Verifier of a password, from which the password cannot be recovered."""
 
     salt: bytes
     stored_key: bytes
@@ -56,7 +56,7 @@ def salted_password(
 def credential_from(
     mechanism: ScramMechanism, salted: bytes, salt: bytes, iterations: int
 ) -> ScramCredential:
-    """What a broker keeps of a salted password."""
+    """Derive a broker's credential from a salted password."""
     hash_name = mechanism.hash_name
     client_key = hmac.digest(salted, b"Client Key", hash_name)
     stored_key = hashlib.new(hash_name, client_key).digest()

@@ -17,7 +17,7 @@ PACKERS = {code: Packers(code) for code in "?bhHiqd"}
 
 
 class Source:
-    """Text of one function. `names` holds what it needs besides its arguments."""
+    """Text of one function. `names` holds the names it needs besides its arguments."""
 
     def __init__(self, **names: object) -> None:
         self.names: dict[str, Any] = dict(names)
@@ -34,7 +34,7 @@ class Source:
 
     @contextlib.contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """Add `header`, and what is added inside the `with` one step deeper."""
+        """Add `header`, and indent the lines added inside the `with`."""
         self.line(header)
         self._depth += 1
         yield

@@ -36,5 +36,5 @@ def from_random_bytes(raw: bytes) -> UUID:
 
 
 def is_usable(value: UUID) -> bool:
-    """Whether a topic may have this id: not reserved, and no leading dash (`Uuid.randomUuid`)."""
+    """Return whether a topic may have this id: not reserved, no leading dash (`randomUuid`)."""
     return value not in (ZERO_UUID, METADATA_TOPIC_UUID) and not to_base64(value).startswith("-")

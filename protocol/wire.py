@@ -1,13 +1,13 @@
-r"""Primitives of the wire format that compiled codecs call, and what goes wrong in them.
+r"""Primitives of the wire format that compiled codecs call, and their errors.
 
 Varints are those of Protocol Buffers. In flexible versions a length is an unsigned varint of the
-length plus one, and zero says null. Compiled decoders read the first byte of a length themselves,
+length plus one, and zero means null. Compiled decoders read the first byte of a length themselves,
 and call here only when it is not all of it, which is rare.
 
-**Text** is UTF-8 from clients that keep to it. A client may send any bytes as its id or as the
-name of a group, and Apache Kafka answers: Java reads what is no UTF-8 as U+FFFD, one for each
-sequence that is cut short or cannot be. Python replaces the same sequences but for surrogates,
-one sequence to Java and two or three to Python:
+**Text** is UTF-8 from clients that keep to it. A client may send any bytes as its id or as the name
+of a group, and Apache Kafka answers: Java reads invalid UTF-8 as U+FFFD, one for each sequence that
+is cut short or cannot be. Python replaces the same sequences but for surrogates, one sequence to
+Java and two or three to Python:
 
     sent          ED A0 80      ED A0      ED A0 41      F0 9F 98      C0 80
     Java          U+FFFD        U+FFFD     U+FFFD A      U+FFFD        U+FFFD U+FFFD
@@ -36,7 +36,7 @@ MAX_UVARINT_SHIFT = 28
 MAX_UVARINT = 0xFFFFFFFF
 MAX_STRING_BYTES = 0x7FFF
 INTERNED_UUIDS_LIMIT = 100_000
-"""Topic ids remembered as UUID objects; past it the table is emptied and fills anew."""
+"""Limit of topic ids cached as UUID objects; when exceeded, the cache is emptied."""
 
 MAX_TAGS = 1000
 """In one section. No message has more than ten (KIP-482 has them unique and in ascending order)."""
@@ -49,7 +49,7 @@ _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _NEVER_UTF_8: Final = b"\xff"
 
 KNOWN_UUIDS: dict[bytes, UUID] = {ZERO_UUID.bytes: ZERO_UUID}
-"""What `intern_uuid` remembers; decoders look here first."""
+"""Cache of `intern_uuid`; decoders look here first."""
 
 SHORT = tuple(structs.Struct(f"{size}s").unpack_from for size in range(CONTINUES - 1))
 """`SHORT[n](buffer, position)` reads n bytes, faster than slicing a memoryview; n < 127."""
@@ -90,7 +90,7 @@ class Packers(dict[int, Callable[..., bytes]]):
 
 
 class DecodeError(ValueError):
-    """Bytes that are not a valid message; the text names message, version and what was wrong."""
+    """Bytes that are not a valid message; the text names message, version and fault."""
 
 
 class EncodeError(ValueError):
@@ -174,7 +174,10 @@ def long_compact_string(buffer: Buffer, position: int, size: int, name: str) -> 
 
 
 def checked_stop(buffer: Buffer, position: int, size: int, name: str) -> int:
-    """Where `size` bytes at `position` end; refuses negative sizes and those past the end."""
+    """Return the position at which `size` bytes at `position` end.
+
+    Refuses negative sizes and those past the end.
+    """
     if size < 0:
         raise DecodeError(f"{name} may not be null" if size == -1 else f"{name} has size {size}")
     stop = position + size
@@ -184,7 +187,7 @@ def checked_stop(buffer: Buffer, position: int, size: int, name: str) -> int:
 
 
 def refuse_count(count: int, name: str) -> DecodeError:
-    """What is wrong with this number of elements of the array `name`."""
+    """Return the error for an array `name` with this number of elements."""
     if count == -1:
         return DecodeError(f"{name} may not be null")
     return DecodeError(f"{name} cannot have {count} elements in a message of this size")
@@ -238,8 +241,8 @@ def intern_uuid(raw: bytes) -> UUID:
 def text_of_string(content: bytes, name: str) -> str:
     """Text of the string `name`, which a string of a response can hold as well.
 
-    Raises DecodeError for bytes that are not UTF-8 and so many that the U+FFFD in their place,
-    of three bytes each, would make it longer than any string.
+    Raises DecodeError for bytes that are not UTF-8 if the U+FFFD in their place, of three bytes
+    each, would exceed the limit of strings.
     """
     text = text_of(content)
     if len(text) * 3 > MAX_STRING_BYTES and (size := len(text.encode())) > MAX_STRING_BYTES:

@@ -1,5 +1,6 @@
-"""Records that are delivered later (`delivery.delay.enable`): what stands in headers and batches.
+"""Headers and batches of records that are delivered later (`delivery.delay.enable`).
 
-`delay_headers` reads what a producer asks for, `delayed_batch` puts what it sent into a waiting
-batch; `waiting_batch` and `delivered_batch` are what a log holds. Pure, as all of `protocol`.
+`delay_headers` reads the delay that a producer requests, `delayed_batch` wraps the produced batch
+in a waiting batch; `waiting_batch` and `delivered_batch` are the batches in a log. Pure, as all of
+`protocol`.
 """

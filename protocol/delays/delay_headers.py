@@ -1,4 +1,4 @@
-"""What the headers of a record say about when it is to be delivered.
+"""Headers that set a record's delivery time.
 
     deliver-at       milliseconds since the epoch: 1767225600000
     deliver-after    milliseconds, or a number with a unit: 1500, 500ms, 90s, 5m, 2h, 1d
@@ -13,8 +13,8 @@ when that commits:
     deliver-after: 2s                        -2001
     neither, and no default                     -1
 
-In a retry topic no record cancels, and it is the number of attempts that decides instead
-(`retry_headers`); a dead letter has the number DEAD, as it is not delivered.
+In a retry topic no record cancels, and the number of attempts decides instead (`retry_headers`); a
+dead letter has the number DEAD, as it is not delivered.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ MOST_CANCELLED: Final = 300
 AT_ONCE: Final = -1
 """The number of a record without a delay."""
 LONGEST_DELAY_MS: Final = 1 << 62
-"""Whatever a topic allows: then each time of delivery can be written as an int64, and no delay has
-the number of a dead letter."""
+"""Limit for every topic: each delivery time fits in an int64, and no delay has the number of a dead
+letter."""
 
 _UNITS_MS: Final = {
     b"": 1,
@@ -55,20 +55,21 @@ _UNITS_MS: Final = {
 }
 _LONE_AT: Final = b"\x02\x14" + DELIVER_AT.encode()
 _LONE_AFTER: Final = b"\x02\x1a" + DELIVER_AFTER.encode()
-"""How the headers of a record begin that has this one only: their count, and the name's length."""
+"""First bytes of the headers of a record with only this one: header count and length of the
+name."""
 _AT = re.compile(rb"[0-9]{1,19}")
 _AFTER = re.compile(rb"([0-9]{1,19})(ms|s|m|h|d|)")
 _SHOWN_BYTES: Final = 40
 
 
 class DelayLimits(NamedTuple):
-    """What a topic says of delays."""
+    """The delay configuration of a topic."""
 
     default_ms: int
-    """Of records whose headers say nothing."""
+    """Delay of records without delay headers."""
     most_ms: int
     largest_bytes: int
-    """What a delivered batch may have, so that the log takes it."""
+    """Size limit of a delivered batch, so that the log accepts it."""
     retries: RetryRules | None = None
     """Of a retry topic, where the number of attempts decides."""
 
@@ -76,7 +77,7 @@ class DelayLimits(NamedTuple):
 def delivery_times(
     body: bytes | bytearray, count: int, limits: DelayLimits, now_ms: int
 ) -> list[int]:
-    """When each of the `count` sound records of a body is to be delivered.
+    """Return the delivery time of each of the `count` sound records of a body.
 
     Raises RecordsRejectedError(INVALID_RECORD), which names the records whose headers are wrong.
     """
@@ -106,10 +107,10 @@ def delivery_times(
 def _lone_time(
     body: bytes | bytearray, headers_at: int, end: int, limits: DelayLimits, now_ms: int
 ) -> int | None:
-    """The number of a sound record with one header, as most have it, or none about delays.
+    """Return the number of a sound record with one header, the usual case, or none about delays.
 
-    None if it takes a closer look; ValueError as `_delivery_time`. The value is what is left of the
-    record behind a length of one byte: with a longer one, it does not match.
+    None if `_delivery_time` must decide; ValueError as there. The value is the rest of the record
+    after a length of one byte: with a longer length, it does not match.
     """
     if limits.retries is not None:
         return None
@@ -131,7 +132,7 @@ def _lone_time(
 
 
 def are_direct(times: list[int]) -> bool:
-    """Whether no record of a batch has a delay."""
+    """Return whether no record of a batch has a delay."""
     return times.count(AT_ONCE) == len(times)
 
 
@@ -177,7 +178,7 @@ def _refuse(errors: Sequence[RecordError]) -> None:
 def _delivery_time(
     headers: Sequence[Header], default: int, limits: DelayLimits, now_ms: int
 ) -> int:
-    """The number of one record; ValueError says what is wrong with its headers."""
+    """Return the number of one record; ValueError if its headers are invalid."""
     if limits.retries is not None:
         delay_ms = delay_of(headers, limits.retries)
         return DEAD if delay_ms is None else AT_ONCE - delay_ms

@@ -1,7 +1,8 @@
-"""From what a producer sends to what is appended, in a topic with delays.
+"""Turn a produced batch into the batch to append, in a topic with delays.
 
-`wrap` looks into the records of a batch that was found sound. It stays as it is if none of them has
-a delay; otherwise all of it goes into a waiting batch, and what has no delay is delivered at once.
+`wrap` looks into the records of a validated batch. The batch stays unchanged if none of them has a
+delay; otherwise all of it goes into a waiting batch, and records without a delay are delivered at
+once.
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ LARGE_COMPRESSED_BYTES: Final = 1 << 13
 """Looking into a larger batch may take milliseconds: it is done beside the event loop."""
 
 ADDED_BYTES: Final = 320
-"""What delivery adds to a record, a batch of its own included, is less."""
+"""Upper bound of the bytes that delivery adds to a record, a batch of its own included."""
 RETRIED_BYTES: Final = 2 * ADDED_BYTES
-"""The same, of one that is sent to a retry topic: it can be sent again with what was added."""
+"""The same, for a record sent to a retry topic: it can be sent again with the bytes that were
+added."""
 
 
 def wrap(
     batch: bytearray | memoryview, header: BatchHeader, limits: DelayLimits, now_ms: int
 ) -> bytearray | memoryview:
-    """What to append instead of `batch`, which is sound and was received at `now_ms`.
+    """Return the batch to append instead of `batch`, which is sound and was received at `now_ms`.
 
     Raises RecordsRejectedError(INVALID_RECORD) for headers that are wrong, and MESSAGE_TOO_LARGE
     for a record that could not be delivered.

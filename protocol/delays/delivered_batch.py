@@ -1,4 +1,4 @@
-"""Batches of records that have waited and are delivered: what consumers are shown of delays.
+"""Delivered batches: records that have waited, as consumers see them.
 
 They are ordinary batches, without a producer id, and have the delay bit. Each record has the
 timestamp from which it was to be visible, the key, value and headers of the original, and three
@@ -6,14 +6,13 @@ more headers:
 
     delivery-source       its offset while it waited
     delivery-created-at   the timestamp that its producer gave it
-    delivery-point        in the first record of a batch: how far delivery has come (below), as the
-                          three numbers with commas between them
+    delivery-point        in the first record of a batch: the delivery point (below), as three
+                          numbers separated by commas
 
-Records are delivered in the order of (due, source offset), so that what has been delivered is all
-that does not lie beyond the last one: the `DeliveryPoint`. It stands in the batch itself, and can
-neither be there without the records nor be missing where they are. Its due time is the latest
-timestamp of the batch, also where the topic's timestamps are those of the append. What compaction
-leaves of such a batch still says it (`delivered_remainder`).
+Records are delivered in the order of (due, source offset), so that the last one marks how far
+delivery has come: the `DeliveryPoint`. It stands in the batch itself, and can neither be there
+without the records nor be missing where they are. Its due time is the latest timestamp of the
+batch, even in topics with LogAppendTime. A compacted batch keeps it (`delivered_remainder`).
 """
 
 from __future__ import annotations
@@ -53,11 +52,11 @@ _POINT = re.compile(rb"(-?[0-9]{1,19}),([0-9]{1,19}),([0-9]{1,19})")
 
 
 class DeliveryPoint(NamedTuple):
-    """How far delivery has come."""
+    """Progress of delivery."""
 
     due_ms: int
     offset: int
-    """Where the last delivered record waited."""
+    """Offset at which the last delivered record waited."""
     waiting_from: int
     """Nothing that waits, or belongs to an open transaction, has a lower offset."""
 
@@ -106,13 +105,13 @@ def build_delivered(
 
 
 def parse_point(batch: Buffer) -> DeliveryPoint:
-    """How far delivery has come with a delivered batch. ApiError(INVALID_RECORD) if it is none."""
+    """Parse the delivery point of a delivered batch; ApiError(INVALID_RECORD) for any other."""
     due_ms, offset, waiting_from = map(int, point_text(batch).split(b","))
     return DeliveryPoint(due_ms, offset, waiting_from)
 
 
 def point_text(batch: Buffer) -> bytes:
-    """The point as it stands in a delivered batch, or in what compaction left of one."""
+    """Return the encoded point of a delivered batch, or of its remainder after compaction."""
     header = parse_header(batch)
     (_, _, _, value, headers), _ = parse_record(record_bytes(batch, header), 0)
     point = value if header.is_control else dict(headers).get(POINT)

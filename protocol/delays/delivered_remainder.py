@@ -1,14 +1,14 @@
-"""What compaction leaves of a delivered batch: it says how far delivery had come, as before.
+"""Remainder of a delivered batch after compaction, with its delivery point kept.
 
 The point stands in a header of the batch's first record, and its due time is the latest timestamp
 of the batch (`delivered_batch`). Either record may be superseded by another with its key:
 
     first record gone      the header goes to the first record that is left
-    last record gone       the batch keeps its latest timestamp all the same
-    all gone               a control batch takes the place, which clients skip; its one record has
+    last record gone       the batch keeps its latest timestamp
+    all gone               a control batch, which clients skip, replaces it; its one record has
 
         key      version 0 and type, two int16
-        value    the three numbers of the point, with commas between them
+        value    the three numbers of the point, separated by commas
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _KEY_VERSION: Final = 0
 
 
 def delivered_remainder(batch: Buffer, rest: Buffer | None) -> bytearray:
-    """The delivered `batch` of which only the records in `rest` are to stay; None: none at all.
+    """Rebuild the delivered `batch` with only the records in `rest`; None: with no records.
 
-    ApiError(INVALID_RECORD) if `batch` is no such batch.
+    ApiError(INVALID_RECORD) if `batch` is not a delivered batch.
     """
     header, point = parse_header(batch), point_text(batch)
     if rest is None:

@@ -7,12 +7,12 @@ from typing import Final
 DELIVER_AT: Final = "deliver-at"
 DELIVER_AFTER: Final = "deliver-after"
 CANCEL: Final = "deliver-cancel"
-"""What producers write."""
+"""Headers that producers set."""
 
 SOURCE: Final = "delivery-source"
 CREATED_AT: Final = "delivery-created-at"
 POINT: Final = "delivery-point"
-"""What the broker writes to a record that has waited."""
+"""Headers that the broker adds to a record that has waited."""
 
 OF_DELAYS: Final = frozenset({DELIVER_AT, DELIVER_AFTER, CANCEL, SOURCE, CREATED_AT, POINT})
 """All of them. Other names with the same beginnings are the clients' own."""

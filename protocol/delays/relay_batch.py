@@ -1,15 +1,15 @@
-"""How far the dead letters of a retry topic's partition have come: what its log says of it.
+"""Relay batches: the progress of a retry topic's partition in sending dead letters on, in its log.
 
 A relay batch is a control batch of one record, which every client skips. Its leader appends one
 before it sends dead letters on, and the next one after they have arrived:
 
     key      version 0 and type, two int16
     value    version (int16), producer id (int64), producer epoch (int16), sequence (int32),
-             then two positions: what has arrived, and what is sent, of two int64 each
+             then two positions, arrived and sent, of two int64 each
 
-What lies between the two positions is sent as one batch with this producer id and sequence. Another
-leader that finds it so sends the same batch again, and where it has arrived already it is known as
-a duplicate. So each dead letter arrives once, without a transaction.
+The dead letters between the two positions are sent as one batch with this producer id and sequence.
+A new leader that finds the relay batch sends the same batch again; if it had arrived already, it is
+detected as a duplicate. So each dead letter arrives once, without a transaction.
 
 The header has the delay bit and the relay bit, so that logs know the batch by it.
 """
@@ -34,7 +34,7 @@ _VERSION: Final = 1
 
 
 class Position(NamedTuple):
-    """Where a dead letter stands: they are sent on in this order."""
+    """Position of a dead letter; they are sent on in this order."""
 
     decided: int
     """Offset at which it was decided: its own or, in a transaction, that of the marker."""
@@ -46,7 +46,7 @@ NOTHING: Final = Position(-1, -1)
 
 
 class Relay(NamedTuple):
-    """What one relay batch says."""
+    """Contents of one relay batch."""
 
     producer_id: int
     producer_epoch: int
@@ -58,7 +58,7 @@ class Relay(NamedTuple):
 
 
 def build_relay(relay: Relay, now_ms: int) -> bytearray:
-    """The batch that says so."""
+    """Build the relay batch of `relay`."""
     value = _VALUE.pack(_VERSION, *relay[:3], *relay.arrived, *relay.sent)
     record = NewRecord(now_ms, _KEY.pack(_KEY_VERSION, RELAYED), value)
     batch = build_batch([record], is_control=True, is_of_delays=True)
@@ -67,7 +67,7 @@ def build_relay(relay: Relay, now_ms: int) -> bytearray:
 
 
 def parse_relay(batch: Buffer) -> Relay:
-    """What a relay batch says. ApiError(INVALID_RECORD) if it is none."""
+    """Parse a relay batch. ApiError(INVALID_RECORD) for any other batch."""
     header = parse_header(batch)
     body = memoryview(batch)[HEADER_BYTES : header.size_in_bytes].tobytes()
     (_, _, key, value, _), _ = parse_record(body, 0)

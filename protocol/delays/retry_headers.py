@@ -1,4 +1,4 @@
-"""How often a record was retried, and what becomes of it now: the headers of retry topics.
+"""Headers of retry topics: the number of attempts and, with it, the next retry or dead letter.
 
 A consumer that fails at a record sends it to its group's retry topic, with the headers it had. The
 broker counts, in `retry-attempt`, and gives it back after a delay, which grows with the attempts:
@@ -9,9 +9,9 @@ broker counts, in `retry-attempt`, and gives it back after a delay, which grows 
     ...
     17th time  retry-attempt: 16                for ever: it is a dead letter
 
-Dead letters go to the topic for them with `dead-letter-attempts`, `dead-letter-source` and
-`dead-letter-time`. What the headers say of delays was for the topics the record came from: here it
-means nothing, and is left out of what is given back.
+Dead letters go to the dead letter topic with `dead-letter-attempts`, `dead-letter-source` and
+`dead-letter-time`. Delay headers were meant for the topics the record came from: here they are
+ignored, and left out of the record that is given back.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _SHOWN_BYTES: Final = 40
 
 
 class RetryRules(NamedTuple):
-    """What a retry topic says: how long the first retry waits, the second, and so on."""
+    """Retry configuration of a topic: the delay before the first retry, the second, and so on."""
 
     delays_ms: tuple[int, ...]
 
     @property
     def most_attempts(self) -> int:
-        """A record that was retried so often is a dead letter."""
+        """Number of retries after which a record becomes a dead letter."""
         return len(self.delays_ms)
 
 
@@ -69,7 +69,7 @@ def doubling(first_ms: int, most_ms: int, attempts: int) -> RetryRules:
 
 
 def attempts_made(headers: Sequence[Header]) -> int:
-    """How often a record was retried. ValueError says what is wrong with its headers."""
+    """Return the number of retries of a record. ValueError if its headers are invalid."""
     stated = [value for name, value in headers if name == ATTEMPT]
     if not stated:
         return 0
@@ -83,12 +83,12 @@ def attempts_made(headers: Sequence[Header]) -> int:
 
 
 def is_sent_again(headers: Sequence[Header]) -> bool:
-    """Whether a record has been given back before."""
+    """Return whether a record has been given back before."""
     return any(name == ATTEMPT for name, _ in headers)
 
 
 def delay_of(headers: Sequence[Header], rules: RetryRules) -> int | None:
-    """How long a record waits now, in milliseconds; None for a dead letter.
+    """Return the delay before the next retry, in milliseconds; None for a dead letter.
 
     Raises ValueError as `attempts_made` does.
     """
@@ -113,7 +113,7 @@ def dead_letter(
 ) -> tuple[Header, ...]:
     """The headers of a dead letter; `source` is topic, partition and offset in the retry topic.
 
-    One that was dead before, and put back, does not keep what was said of that.
+    A record that was a dead letter before, and put back, loses the headers of that time.
     """
     topic, partition, offset = source
     own = (header for header in _kept(headers) if header[0] not in _OF_DEATH)
@@ -126,5 +126,5 @@ def dead_letter(
 
 
 def _kept(headers: Sequence[Header]) -> list[Header]:
-    """What is the client's: all but what is said of delays, deliveries and attempts."""
+    """Return the client's headers: all but those of delays, deliveries and attempts."""
     return [header for header in headers if header[0] != ATTEMPT and header[0] not in OF_DELAYS]

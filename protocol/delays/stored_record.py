@@ -26,7 +26,7 @@ class StoredRecord(NamedTuple):
     offset: int
     """At which it waited."""
     timestamp: int
-    """That its producer gave it."""
+    """As set by its producer."""
     fields: bytes
     """Key and value, each after its length."""
     header_count: int
@@ -62,7 +62,7 @@ def encode_headers(headers: Sequence[Header]) -> bytes:
 
 
 def encode_due(due: DueRecord, place: tuple[int, int], count: int, added: bytes) -> bytes:
-    """What is delivered: the record at its time, with `count` headers `added` to its own.
+    """Encode a record for delivery, with its due time and `count` headers `added` to its own.
 
     `place` is its offset delta and the base timestamp of its batch.
     """

@@ -7,7 +7,7 @@ producers, and for one that sends it again, it is that batch.
 
     header      attributes: control, delay, transactional as inside
                 last_offset_delta, producer_id, producer_epoch, base_sequence: as inside
-                base_timestamp, max_timestamp: when it was received
+                base_timestamp, max_timestamp: time of receipt
     key         version 0 and type, two int16; librdkafka takes no longer key
     value       version (int16), time of receipt (int64), count (int32), one int64 for each record
                 (`delay_headers`), then the batch as its producer sent it
@@ -52,7 +52,7 @@ _VALUE: Final = struct.Struct(">hqi")
 _NUMBER = struct.Struct(">q")
 _NUMBER_BYTES: Final = _NUMBER.size
 FRONT_BYTES: Final = HEADER_BYTES + 64
-"""Of a batch, so many hold all that stands before the numbers."""
+"""Bytes from the start of a batch that always hold everything before the numbers."""
 _KEY_ENDS: Final = 13
 """At most so far behind the header: five bytes of length, then four fields of one byte, the key."""
 _CANCELLED_KEY: Final = b"\x08" + KEY.pack(_KEY_VERSION, CANCELLED)
@@ -60,7 +60,7 @@ _CANCELLED_KEY: Final = b"\x08" + KEY.pack(_KEY_VERSION, CANCELLED)
 
 
 class WaitingBatch(NamedTuple):
-    """What a waiting batch says, or a cancellation, whose `inner` is empty."""
+    """Contents of a waiting batch, or of a cancellation, whose `inner` is empty."""
 
     type: int
     received_ms: int
@@ -71,16 +71,16 @@ class WaitingBatch(NamedTuple):
 
 
 class WaitingFront(NamedTuple):
-    """What stands before the numbers."""
+    """Contents of a waiting batch before the numbers."""
 
     type: int
     received_ms: int
     records: int
     numbers_at: int
-    """Where in the batch the numbers begin."""
+    """Position of the numbers in the batch."""
 
     def number_at(self, index: int) -> tuple[int, int]:
-        """Where in the batch a number stands, and its size."""
+        """Return the position of a number in the batch, and its size."""
         return self.numbers_at + index * _NUMBER_BYTES, _NUMBER_BYTES
 
 
@@ -92,12 +92,12 @@ def build_waiting(
 
 
 def build_cancellation(header: BatchHeader, offsets: Sequence[int], now_ms: int) -> bytearray:
-    """What says that the records at `offsets` are not to be delivered, instead of `header`'s."""
+    """Build the batch that cancels delivery of the records at `offsets`, in place of `header`'s."""
     return _build(header, (CANCELLED, offsets, now_ms), b"")
 
 
 def parse_waiting(batch: Buffer) -> WaitingBatch:
-    """What stands in a control batch with the delay bit; ApiError(INVALID_RECORD) at another."""
+    """Parse a control batch with the delay bit; ApiError(INVALID_RECORD) for any other batch."""
     header = parse_header(batch)
     body = memoryview(batch)[HEADER_BYTES : header.size_in_bytes].tobytes()
     (_, _, key, value, _), _ = parse_record(body, 0)
@@ -112,10 +112,10 @@ def parse_waiting(batch: Buffer) -> WaitingBatch:
 
 
 def parse_front(front: bytes) -> WaitingFront:
-    """What the first FRONT_BYTES of a batch say; ApiError(INVALID_RECORD) if it is another."""
+    """Parse the first FRONT_BYTES of a batch; ApiError(INVALID_RECORD) for any other batch."""
     try:
         position = read_varint(front, HEADER_BYTES)[1] + 1
-        for _ in range(2):  # the differences of timestamp and offset
+        for _ in range(2):  # timestamp delta and offset delta
             position = read_varint(front, position)[1]
         length, position = read_varint(front, position)
         if length != KEY.size:
@@ -137,7 +137,7 @@ def parse_number(data: Buffer) -> int:
 
 
 def is_cancellation(batch: Buffer) -> bool:
-    """Whether a control batch with the delay bit cancels; cheaper than `parse_waiting`."""
+    """Return whether a control batch with the delay bit cancels; cheaper than `parse_waiting`."""
     return _CANCELLED_KEY in bytes(memoryview(batch)[HEADER_BYTES : HEADER_BYTES + _KEY_ENDS])
 
 

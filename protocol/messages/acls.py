@@ -71,7 +71,7 @@ class CreateAclsResponse(Response, request=CreateAclsRequest, versions="0-3", fl
     """Answer to CreateAclsRequest."""
 
     class Result(Struct):
-        """What became of one rule."""
+        """Result for one rule."""
 
         error_code: int = int16()
         error_message: str | None = string(default="", nullable="0+")
@@ -84,7 +84,7 @@ class DeleteAclsRequest(Request, key=ApiKey.DELETE_ACLS, versions="0-3", flexibl
     """Delete the access rules that match filters."""
 
     class Filter(Struct):
-        """Which rules to delete."""
+        """Pattern of the rules to delete."""
 
         resource_type_filter: int = int8()
         resource_name_filter: str | None = string(nullable="0+")
@@ -101,7 +101,7 @@ class DeleteAclsResponse(Response, request=DeleteAclsRequest, versions="0-3", fl
     """Answer to DeleteAclsRequest."""
 
     class FilterResult(Struct):
-        """What one filter deleted."""
+        """Rules that one filter deleted."""
 
         class MatchingAcl(Struct):
             """A rule that the filter matched."""

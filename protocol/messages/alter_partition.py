@@ -59,7 +59,7 @@ class AlterPartitionResponse(
         """Partitions of one topic."""
 
         class Partition(Struct):
-            """The state of a partition as it is now."""
+            """Current state of a partition."""
 
             partition_index: int = int32()
             error_code: int = int16()

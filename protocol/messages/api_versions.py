@@ -1,4 +1,4 @@
-"""What a broker can do (KIP-35, KIP-511, KIP-584)."""
+"""API versions and features of a broker (KIP-35, KIP-511, KIP-584)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class UpdateFeaturesResponse(
     """Answer to UpdateFeaturesRequest."""
 
     class Result(Struct):
-        """What became of one feature."""
+        """Result for one feature."""
 
         feature: str = string()
         error_code: int = int16()

@@ -63,7 +63,7 @@ class AlterClientQuotasRequest(
     """Set or remove quotas of users, client ids and addresses."""
 
     class Entry(Struct):
-        """An entity and what shall change about it."""
+        """An entity and the changes to its quotas."""
 
         class Entity(Struct):
             """A part of the entity: a user, client id or address."""
@@ -92,7 +92,7 @@ class AlterClientQuotasResponse(
     """Answer to AlterClientQuotasRequest."""
 
     class Entry(Struct):
-        """What became of one entity."""
+        """Result for one entity."""
 
         class Entity(Struct):
             """A part of the entity."""

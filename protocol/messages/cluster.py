@@ -66,15 +66,15 @@ class DescribeQuorumRequest(Request, key=ApiKey.DESCRIBE_QUORUM, versions="0-2",
 
 
 class DescribeQuorumReplicaState(Struct):
-    """How far one voter or observer is."""
+    """Progress of one voter or observer."""
 
     replica_id: int = int32()
     replica_directory_id: UUID = uuid("2+", default=ZERO_UUID)
     log_end_offset: int = int64()
     last_fetch_timestamp: int = int64("1+", default=-1)
-    """When the leader last heard of it; -1 if not known."""
+    """Time of its last fetch from the leader; -1 if not known."""
     last_caught_up_timestamp: int = int64("1+", default=-1)
-    """When it last had all that there was; -1 if not known."""
+    """Time at which it was last caught up; -1 if not known."""
 
 
 class DescribeQuorumResponse(
@@ -169,7 +169,7 @@ class AddRaftVoterRequest(Request, key=ApiKey.ADD_RAFT_VOTER, versions="0-1", fl
     voter_directory_id: UUID = uuid()
     listeners: list[Listener] = array(Listener)
     ack_when_committed: bool = boolean("1+", default=True)
-    """Whether to answer once the change is committed, and not once it is in the log."""
+    """True to respond once the change is committed, false once it is in the log."""
 
 
 class AddRaftVoterResponse(Response, request=AddRaftVoterRequest, versions="0-1", flexible="0+"):

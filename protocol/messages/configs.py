@@ -47,14 +47,14 @@ class DescribeConfigsResponse(
             value: str | None = string(nullable="0+")
             """Null if it is secret or has none."""
             read_only: bool = boolean()
-            """Whether it cannot be altered while the broker runs."""
+            """True if it cannot be altered while the broker runs."""
             is_default: bool = boolean("0", default=False)
             config_source: int = int8("1+", default=-1)
             """1 topic, 2 this broker's dynamic, 3 all brokers' dynamic, 4 property file, 5 default,
             6 broker logger, 7 client metrics, 8 group.
             """
             is_sensitive: bool = boolean()
-            """Whether the value is a password or the like, and so never shown."""
+            """True if the value is a password or the like, and so never shown."""
             synonyms: list[Synonym] = array(Synonym, "1+", default=())
             """Whence else the value could have come, in order of precedence; only if asked for."""
             config_type: int = int8("3+", default=0)
@@ -98,7 +98,7 @@ class AlterConfigsResponse(Response, request=AlterConfigsRequest, versions="0-2"
     """Answer to AlterConfigsRequest."""
 
     class Response(Struct):
-        """What became of one resource."""
+        """Result for one resource."""
 
         error_code: int = int16()
         error_message: str | None = string(default="", nullable="0+")
@@ -115,7 +115,7 @@ class IncrementalAlterConfigsRequest(
     """Set, delete, append to or subtract from single values (KIP-339)."""
 
     class Resource(Struct):
-        """A resource and what shall change about it."""
+        """A resource and the changes to its configuration."""
 
         class Config(Struct):
             """A change of one key."""
@@ -141,7 +141,7 @@ class IncrementalAlterConfigsResponse(
     """Answer to IncrementalAlterConfigsRequest."""
 
     class Response(Struct):
-        """What became of one resource."""
+        """Result for one resource."""
 
         error_code: int = int16()
         error_message: str | None = string(default="", nullable="0+")

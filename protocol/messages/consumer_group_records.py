@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ConsumerGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="none", key_type=8):
-    """Names what one member of a group of the new protocol owns now."""
+    """Names the current assignment of a consumer group member."""
 
     group_id: str = string()
     member_id: str = string()
@@ -28,7 +28,7 @@ class ConsumerGroupCurrentMemberAssignmentTopicPartitions(Struct):
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Coded, versions="0", flexible="0+"):
-    """Holds what one member of a group of the new protocol owns now."""
+    """Holds the current assignment of a consumer group member."""
 
     member_epoch: int = int32()
     previous_member_epoch: int = int32()
@@ -42,17 +42,17 @@ class ConsumerGroupCurrentMemberAssignmentValue(Coded, versions="0", flexible="0
 
 
 class ConsumerGroupMemberMetadataKey(Coded, versions="0", flexible="none", key_type=5):
-    """Names what one member of a group of the new protocol asked for."""
+    """Names the metadata of a consumer group member."""
 
     group_id: str = string()
     member_id: str = string()
 
 
 class ConsumerGroupMemberMetadataValue(Coded, versions="0", flexible="0+"):
-    """Holds what one member of a group of the new protocol asked for."""
+    """Holds the metadata of a consumer group member."""
 
     class ClassicMemberMetadata(Struct):
-        """What a member of the classic protocol joined with."""
+        """Metadata that a member of the classic protocol joined with."""
 
         class SupportedProtocol(Struct):
             """A strategy that it knows."""
@@ -132,14 +132,14 @@ class ConsumerGroupRegularExpressionValue(Coded, versions="0", flexible="0+"):
 
 
 class ConsumerGroupTargetAssignmentMemberKey(Coded, versions="0", flexible="none", key_type=7):
-    """Names what one member of a group of the new protocol shall own."""
+    """Names the target assignment of a consumer group member."""
 
     group_id: str = string()
     member_id: str = string()
 
 
 class ConsumerGroupTargetAssignmentMemberValue(Coded, versions="0", flexible="0+"):
-    """Holds what one member of a group of the new protocol shall own."""
+    """Holds the target assignment of a consumer group member."""
 
     topic_partitions: list[TopicPartitions] = array(TopicPartitions)
 

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class TopicPartitions(Struct):
-    """Partitions of one topic; in messages and records of share groups as well, as what follows."""
+    """Partitions of one topic; this and the next struct are also used by share groups."""
 
     topic_id: UUID = uuid()
     partitions: list[int] = array(int32)
 
 
 class Assignment(Struct):
-    """What a member shall have: own, or in a share group read."""
+    """Partitions assigned to a member: to own, or in a share group to read."""
 
     topic_partitions: list[TopicPartitions] = array(TopicPartitions)
 
@@ -34,7 +34,7 @@ class NamedTopicPartitions(Struct):
 
 
 class DescribedAssignment(Struct):
-    """What a member has, or shall have, for people to read."""
+    """Current or target assignment of a member, with topic names."""
 
     topic_partitions: list[NamedTopicPartitions] = array(NamedTopicPartitions)
 
@@ -48,11 +48,11 @@ class ConsumerGroupHeartbeatRequest(
     member_id: str = string()
     """Made by the client since v1; in v0 empty to join."""
     member_epoch: int = int32()
-    """0 joins, -1 leaves, -2 leaves for a while (static members); else the epoch it is in."""
+    """0 joins, -1 leaves, -2 leaves temporarily (static members); else the member's epoch."""
     instance_id: str | None = string(default=None, nullable="0+")
     rack_id: str | None = string(default=None, nullable="0+")
     rebalance_timeout_ms: int = int32(default=-1)
-    """How long it may take to give up partitions; -1 if unchanged."""
+    """Time it may take to give up partitions; -1 if unchanged."""
     subscribed_topic_names: list[str] | None = array(string, default=None, nullable="0+")
     """Null if unchanged."""
     subscribed_topic_regex: str | None = string("1+", default=None, nullable="0+")
@@ -60,7 +60,7 @@ class ConsumerGroupHeartbeatRequest(
     topic_partitions: list[TopicPartitions] | None = array(
         TopicPartitions, default=None, nullable="0+"
     )
-    """What it owns; null if unchanged."""
+    """Owned partitions; null if unchanged."""
 
 
 class ConsumerGroupHeartbeatResponse(
@@ -96,7 +96,7 @@ class ConsumerGroupDescribeResponse(
         """A group of the new protocol."""
 
         class Member(Struct):
-            """A member, what it owns and what it shall own."""
+            """A member, its current and its target assignment."""
 
             member_id: str = string()
             instance_id: str | None = string(default=None, nullable="0+")

@@ -28,7 +28,7 @@ class OffsetCommitValue(Coded, versions="0-4", flexible="4+"):
     """Epoch of the last record that was read; -1 if not known."""
     metadata: str = string()
     commit_timestamp: int = int64()
-    """When it was committed, in milliseconds; retention counts from here."""
+    """Time of the commit, in milliseconds; retention counts from here."""
     expire_timestamp: int = int64("1", default=-1)
     """In v1, for commits with a retention of their own; -1 for none."""
     topic_id: UUID = uuid("4+", default=ZERO_UUID, tag=0)
@@ -76,8 +76,8 @@ class GroupMetadataValue(Coded, versions="0-4", flexible="4+"):
     protocol_type: str = string()
     generation: int = int32()
     protocol: str | None = string(nullable="0+")
-    """Strategy that was chosen; null while there are no members."""
+    """Chosen strategy; null while there are no members."""
     leader: str | None = string(nullable="0+")
     current_state_timestamp: int = int64("2+", default=-1)
-    """When the group came into its state; retention of an empty one counts from here."""
+    """Time of the group's last state change; retention of an empty group counts from here."""
     members: list[MemberMetadata] = array(MemberMetadata)

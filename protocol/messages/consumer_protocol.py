@@ -1,6 +1,6 @@
-"""What members of classic consumer groups tell each other through the broker.
+"""Subscriptions and assignments that members of classic consumer groups exchange.
 
-Opaque to the broker, but for OffsetDelete, which must know who is subscribed to a topic.
+Opaque to the broker, but for OffsetDelete, which must know the subscribers of a topic.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from protocol.schema import Coded, Struct
 
 
 class ConsumerProtocolSubscription(Coded, versions="0-3", flexible="none"):
-    """What a member wants to consume and what it owns."""
+    """Topics that a member subscribes to, and the partitions it owns."""
 
     class OwnedPartition(Struct):
         """Partitions of one topic."""
@@ -20,16 +20,16 @@ class ConsumerProtocolSubscription(Coded, versions="0-3", flexible="none"):
 
     topics: list[str] = array(string)
     user_data: bytes | None = blob(default=None, nullable="0+")
-    """Of the assignment strategy, for instance what a sticky member had."""
+    """Data of the assignment strategy, for instance the previous assignment of a sticky member."""
     owned_partitions: list[OwnedPartition] = array(OwnedPartition, "1+", default=())
-    """What it keeps while it rebalances (KIP-429)."""
+    """Partitions kept during the rebalance (KIP-429)."""
     generation_id: int = int32("2+", default=-1)
     """Generation in which it owned them; -1 if not known (KIP-792)."""
     rack_id: str | None = string("3+", default=None, nullable="0+")
 
 
 class ConsumerProtocolAssignment(Coded, versions="0-3", flexible="none"):
-    """What a member shall consume."""
+    """Partitions assigned to a member."""
 
     class AssignedPartition(Struct):
         """Partitions of one topic."""

@@ -14,11 +14,14 @@ class DeleteRecordsRequest(Request, key=ApiKey.DELETE_RECORDS, versions="0-2", f
         """Partitions of one topic."""
 
         class Partition(Struct):
-            """Where one partition shall begin."""
+            """New log start offset of one partition."""
 
             partition_index: int = int32()
             offset: int = int64()
-            """Records before it go; -1 for the high watermark. OFFSET_OUT_OF_RANGE past that."""
+            """Records before it are deleted; -1 for the high watermark.
+
+            OFFSET_OUT_OF_RANGE past the high watermark.
+            """
 
         name: str = string()
         partitions: list[Partition] = array(Partition)
@@ -31,10 +34,10 @@ class DeleteRecordsResponse(Response, request=DeleteRecordsRequest, versions="0-
     """Answer to DeleteRecordsRequest, given when the replicas have followed."""
 
     class Topic(Struct):
-        """What became of the partitions of one topic."""
+        """Results for the partitions of one topic."""
 
         class Partition(Struct):
-            """What became of one partition."""
+            """Result for one partition."""
 
             partition_index: int = int32()
             low_watermark: int = int64()

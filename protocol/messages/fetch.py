@@ -17,7 +17,7 @@ class FetchRequest(Request, key=ApiKey.FETCH, versions="0-18", flexible="12+"):
     """Ask a leader for record batches; sent by consumers and by follower replicas."""
 
     class ReplicaState(Struct):
-        """Which broker fetches, and in which of its lives."""
+        """The fetching broker, and the epoch of its registration."""
 
         replica_id: int = int32(default=-1)
         """-1 for consumers."""
@@ -28,7 +28,7 @@ class FetchRequest(Request, key=ApiKey.FETCH, versions="0-18", flexible="12+"):
         """The partitions of one topic to read."""
 
         class Partition(Struct):
-            """Where to read in one partition, and how much."""
+            """Fetch position in one partition, and size limit."""
 
             partition: int = int32()
             current_leader_epoch: int = int32("9+", default=-1)
@@ -47,9 +47,7 @@ class FetchRequest(Request, key=ApiKey.FETCH, versions="0-18", flexible="12+"):
             replica_directory_id: UUID = uuid("17+", default=ZERO_UUID, tag=0)
             """Log directory of the replica that fetches (KRaft, KIP-853)."""
             high_watermark: int = int64("18+", default=9223372036854775807, tag=1)
-            """What the follower believes it to be, so that it learns of a change at once
-            (KIP-1166).
-            """
+            """The follower's high watermark, so that it learns of a change at once (KIP-1166)."""
 
         topic: str = string("0-12", default="")
         topic_id: UUID = uuid("13+", default=ZERO_UUID)
@@ -69,7 +67,7 @@ class FetchRequest(Request, key=ApiKey.FETCH, versions="0-18", flexible="12+"):
     replica_state: ReplicaState = struct(ReplicaState, "15+", default=UNSET, tag=1)
     """The follower that asks (KIP-903); left out by consumers."""
     max_wait_ms: int = int32()
-    """How long the answer may be held back while there is less than `min_bytes`."""
+    """Longest wait for `min_bytes` of data."""
     min_bytes: int = int32()
     max_bytes: int = int32("3+", default=2147483647)
     """Of the whole answer. The first batch is sent even if it is larger (KIP-74)."""
@@ -80,20 +78,20 @@ class FetchRequest(Request, key=ApiKey.FETCH, versions="0-18", flexible="12+"):
     session_epoch: int = int32("7+", default=-1)
     """Counts the requests of a session: 0 opens one, -1 goes without and closes it."""
     topics: list[Topic] = array(Topic)
-    """In a session: only what is new or has changed since the last request."""
+    """In a session: only partitions that are new or have changed since the last request."""
     forgotten_topics_data: list[ForgottenTopicsData] = array(ForgottenTopicsData, "7+", default=())
     rack_id: str = string("11+", default="")
-    """Where the consumer is, for reading from the nearest replica (KIP-392)."""
+    """Rack of the consumer, for reading from the nearest replica (KIP-392)."""
 
 
 class FetchResponse(Response, request=FetchRequest, versions="0-18", flexible="12+"):
     """Answer to FetchRequest."""
 
     class Response(Struct):
-        """What was read of one topic."""
+        """Records of one topic."""
 
         class Partition(Struct):
-            """What was read of one partition."""
+            """Records of one partition."""
 
             class DivergingEpoch(Struct):
                 """Up to where the follower's log agrees with the leader's (KIP-595)."""
@@ -103,10 +101,10 @@ class FetchResponse(Response, request=FetchRequest, versions="0-18", flexible="1
                 agree.
                 """
                 end_offset: int = int64(default=-1)
-                """Where that epoch ends on the leader."""
+                """End offset of that epoch on the leader."""
 
             class CurrentLeader(Struct):
-                """Who leads the partition; -1 if not said (KIP-951)."""
+                """Current leader of the partition; -1 if not given (KIP-951)."""
 
                 leader_id: int = int32(default=-1)
                 leader_epoch: int = int32(default=-1)
@@ -147,7 +145,7 @@ class FetchResponse(Response, request=FetchRequest, versions="0-18", flexible="1
         partitions: list[Partition] = array(Partition)
 
     class NodeEndpoint(Struct):
-        """Where a leader that was named above can be reached (KIP-951)."""
+        """Address of a leader named above (KIP-951)."""
 
         node_id: int = int32()
         host: str = string()

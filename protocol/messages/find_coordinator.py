@@ -1,4 +1,4 @@
-"""Which broker coordinates a group or transaction."""
+"""Coordinators of groups, transactions and share-partitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FindCoordinatorResponse(
     """Answer to FindCoordinatorRequest; before v4 for the one key."""
 
     class Coordinator(Struct):
-        """Who coordinates one key."""
+        """Coordinator of one key."""
 
         key: str = string()
         node_id: int = int32()

@@ -26,17 +26,17 @@ class JoinGroupRequest(Request, key=ApiKey.JOIN_GROUP, versions="0-9", flexible=
     `group.min.session.timeout.ms` to `group.max.session.timeout.ms`.
     """
     rebalance_timeout_ms: int = int32("1+", default=-1)
-    """How long a rebalance waits for this member to join again; in v0 the session timeout."""
+    """Time that a rebalance waits for this member to join again; in v0 the session timeout."""
     member_id: str = string()
-    """Empty for a new member; since v4 it is told its id with MEMBER_ID_REQUIRED (KIP-394)."""
+    """Empty for a new member; since v4 it receives its id with MEMBER_ID_REQUIRED (KIP-394)."""
     group_instance_id: str | None = string("5+", default=None, nullable="0+")
     """Makes the member static (KIP-345): it keeps its place across restarts."""
     protocol_type: str = string()
     """"consumer" or "connect"; must be that of the group."""
     protocols: list[Protocol] = array(Protocol)
-    """What the member can do, best first; members must have one in common."""
+    """Protocols that the member supports, best first; members must have one in common."""
     reason: str | None = string("8+", default=None, nullable="0+")
-    """Why it joins, for the log (KIP-800)."""
+    """Reason for joining, for the log (KIP-800)."""
 
 
 class JoinGroupResponse(Response, request=JoinGroupRequest, versions="0-9", flexible="6+"):
@@ -69,7 +69,7 @@ class SyncGroupRequest(Request, key=ApiKey.SYNC_GROUP, versions="0-5", flexible=
     """Hand in (the leader) and receive (everybody) the assignment of a generation."""
 
     class Assignment(Struct):
-        """What one member shall own."""
+        """Assignment of one member."""
 
         member_id: str = string()
         assignment: bytes = blob()
@@ -123,7 +123,7 @@ class LeaveGroupRequest(Request, key=ApiKey.LEAVE_GROUP, versions="0-5", flexibl
         """Empty to remove a static member by its instance id alone."""
         group_instance_id: str | None = string(default=None, nullable="0+")
         reason: str | None = string("5+", default=None, nullable="0+")
-        """Why it leaves, for the log (KIP-800)."""
+        """Reason for leaving, for the log (KIP-800)."""
 
     group_id: str = string()
     member_id: str = string("0-2", default="")
@@ -135,7 +135,7 @@ class LeaveGroupResponse(Response, request=LeaveGroupRequest, versions="0-5", fl
     """Answer to LeaveGroupRequest."""
 
     class Member(Struct):
-        """What became of one member."""
+        """Result for one member."""
 
         member_id: str = string()
         group_instance_id: str | None = string(nullable="0+")

@@ -23,7 +23,7 @@ class DescribeGroupsResponse(
         """A classic group."""
 
         class Member(Struct):
-            """A member and what it owns."""
+            """A member and its assignment."""
 
             member_id: str = string()
             group_instance_id: str | None = string("4+", default=None, nullable="0+")
@@ -31,7 +31,7 @@ class DescribeGroupsResponse(
             client_host: str = string()
             """Address that it joined from, with a slash in front."""
             member_metadata: bytes = blob()
-            """What it joined with, for the strategy chosen."""
+            """Metadata that it joined with, for the chosen strategy."""
             member_assignment: bytes = blob()
 
         error_code: int = int16()
@@ -87,7 +87,7 @@ class DeleteGroupsResponse(Response, request=DeleteGroupsRequest, versions="0-3"
     """Answer to DeleteGroupsRequest."""
 
     class Result(Struct):
-        """What became of one group."""
+        """Result for one group."""
 
         group_id: str = string()
         error_code: int = int16()

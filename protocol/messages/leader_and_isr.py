@@ -1,4 +1,4 @@
-"""Controller to broker: who leads and follows (ZooKeeper mode)."""
+"""Controller to broker: leaders and followers of partitions (ZooKeeper mode)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LeaderAndIsrPartitionState(Struct):
-    """What the controller decided about one partition."""
+    """The controller's decision on one partition."""
 
     topic_name: str = string("0-1", default="")
     """In v0 and v1; later the topic is named once, in TopicState."""
@@ -34,13 +34,13 @@ class LeaderAndIsrPartitionState(Struct):
     removing_replicas: list[int] = array(int32, "3+", default=())
     """Replicas that a reassignment takes away (KIP-455)."""
     is_new: bool = boolean("1+", default=False)
-    """Whether the replica may be created here, even if a log directory is offline."""
+    """True if the replica may be created here, even if a log directory is offline."""
     leader_recovery_state: int = int8("6+", default=0)
     """0 recovered, 1 recovering from an unclean election (KIP-704)."""
 
 
 class LeaderAndIsrRequest(Request, key=ApiKey.LEADER_AND_ISR, versions="0-7", flexible="4+"):
-    """The controller tells a broker which partitions it leads or follows."""
+    """Assigns a broker the partitions that it leads or follows."""
 
     class TopicState(Struct):
         """The partitions of one topic."""
@@ -74,7 +74,7 @@ class LeaderAndIsrRequest(Request, key=ApiKey.LEADER_AND_ISR, versions="0-7", fl
 
 
 class LeaderAndIsrPartitionError(Struct):
-    """What became of one partition."""
+    """Result for one partition."""
 
     topic_name: str = string("0-4", default="")
     partition_index: int = int32()
@@ -85,7 +85,7 @@ class LeaderAndIsrResponse(Response, request=LeaderAndIsrRequest, versions="0-7"
     """Answer to LeaderAndIsrRequest."""
 
     class Topic(Struct):
-        """What became of the partitions of one topic."""
+        """Results for the partitions of one topic."""
 
         topic_id: UUID = uuid()
         partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError)

@@ -1,4 +1,4 @@
-"""Where an epoch ended (KIP-101, KIP-320)."""
+"""End offsets of leader epochs (KIP-101, KIP-320)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OffsetForLeaderEpochRequest(
             current_leader_epoch: int = int32("2+", default=-1)
             """As in Fetch (KIP-320); -1 skips the check."""
             leader_epoch: int = int32()
-            """The epoch whose end is asked for."""
+            """Epoch to look up."""
 
         topic: str = string()
         partitions: list[Partition] = array(Partition)
@@ -41,7 +41,7 @@ class OffsetForLeaderEpochResponse(
         """Partitions of one topic."""
 
         class Partition(Struct):
-            """Where the epoch ends in one partition."""
+            """End offset of the epoch in one partition."""
 
             error_code: int = int16()
             partition: int = int32()

@@ -11,10 +11,10 @@ class ListOffsetsRequest(Request, key=ApiKey.LIST_OFFSETS, versions="0-11", flex
     """Find offsets: earliest, latest, by timestamp, of the greatest timestamp."""
 
     class Topic(Struct):
-        """What to find in one topic."""
+        """Offsets to find in one topic."""
 
         class Partition(Struct):
-            """What to find in one partition."""
+            """Offset to find in one partition."""
 
             partition_index: int = int32()
             current_leader_epoch: int = int32("4+", default=-1)
@@ -24,7 +24,7 @@ class ListOffsetsRequest(Request, key=ApiKey.LIST_OFFSETS, versions="0-11", flex
             on local disk (v8), -5 latest in tiered storage (v9), -6 earliest not yet there (v11).
             """
             max_num_offsets: int = int32("0", default=1)
-            """How many to list in v0."""
+            """Number of offsets to list in v0."""
 
         name: str = string()
         partitions: list[Partition] = array(Partition)
@@ -42,10 +42,10 @@ class ListOffsetsResponse(Response, request=ListOffsetsRequest, versions="0-11",
     """Answer to ListOffsetsRequest."""
 
     class Topic(Struct):
-        """What was found in one topic."""
+        """Offsets found in one topic."""
 
         class Partition(Struct):
-            """What was found in one partition."""
+            """Offset found in one partition."""
 
             partition_index: int = int32()
             error_code: int = int16()

@@ -13,7 +13,7 @@ class AlterReplicaLogDirsRequest(
     """Move replicas to other log directories of the same broker (KIP-113)."""
 
     class Dir(Struct):
-        """What shall move to one directory."""
+        """Replicas to move to one directory."""
 
         class Topic(Struct):
             """Partitions of one topic."""
@@ -34,10 +34,10 @@ class AlterReplicaLogDirsResponse(
     """Answer to AlterReplicaLogDirsRequest."""
 
     class Result(Struct):
-        """What became of the replicas of one topic."""
+        """Results for the replicas of one topic."""
 
         class Partition(Struct):
-            """What became of one replica."""
+            """Result for one replica."""
 
             partition_index: int = int32()
             error_code: int = int16()
@@ -50,7 +50,7 @@ class AlterReplicaLogDirsResponse(
 
 
 class DescribeLogDirsRequest(Request, key=ApiKey.DESCRIBE_LOG_DIRS, versions="0-5", flexible="2+"):
-    """List log directories with the sizes of what is in them."""
+    """List log directories with the sizes of their replicas."""
 
     class Topic(Struct):
         """Partitions of one topic."""
@@ -80,11 +80,10 @@ class DescribeLogDirsResponse(
                 partition_size: int = int64()
                 """Bytes of all its segments."""
                 offset_lag: int = int64()
-                """How far it is behind the high watermark; a future replica, behind the present
-                one.
-                """
+                """Lag behind the high watermark; for a future replica, behind the current one."""
                 is_future_key: bool = boolean()
-                """Whether it is being moved here and will take the place of the present one."""
+                """True for a future replica, which is being moved here to replace the current
+                one."""
 
             name: str = string()
             partitions: list[Partition] = array(Partition)
@@ -98,7 +97,7 @@ class DescribeLogDirsResponse(
         usable_bytes: int = int64("4+", default=-1)
         """Free for us on its volume; -1 if not known (KIP-827)."""
         is_cordoned: bool = boolean("5+", default=False)
-        """Whether it takes no new replicas (KIP-1066)."""
+        """True if it takes no new replicas (KIP-1066)."""
 
     throttle_time_ms: int = int32(default=0)
     error_code: int = int16("3+", default=0)

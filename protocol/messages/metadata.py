@@ -1,4 +1,4 @@
-"""What brokers, topics and partitions there are."""
+"""Brokers, topics and partitions of the cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MetadataRequest(Request, key=ApiKey.METADATA, versions="0-13", flexible="9+"):
-    """Ask which brokers there are and who leads the partitions of some or all topics."""
+    """Ask for the brokers, and for the partitions and leaders of some or all topics."""
 
     class Topic(Struct):
         """One topic, by name or, since v10, by id."""
@@ -26,7 +26,7 @@ class MetadataRequest(Request, key=ApiKey.METADATA, versions="0-13", flexible="9
     topics: list[Topic] | None = array(Topic, nullable="1+")
     """Null asks for all topics (in v0 an empty list does), an empty list for none."""
     allow_auto_topic_creation: bool = boolean("4+", default=True)
-    """Whether a topic that does not exist may be created, if the broker does that."""
+    """True if a topic that does not exist may be created, if the broker allows that."""
     include_cluster_authorized_operations: bool = boolean("8-10", default=False)
     include_topic_authorized_operations: bool = boolean("8+", default=False)
 
@@ -46,7 +46,7 @@ class MetadataResponse(Response, request=MetadataRequest, versions="0-13", flexi
         """A topic and its partitions."""
 
         class Partition(Struct):
-            """Who holds a partition and who leads it."""
+            """Replicas and leader of a partition."""
 
             error_code: int = int16()
             """LEADER_NOT_AVAILABLE, or in v0 REPLICA_NOT_AVAILABLE; the rest is filled
@@ -56,18 +56,18 @@ class MetadataResponse(Response, request=MetadataRequest, versions="0-13", flexi
             leader_id: int = int32()
             """-1 if there is none."""
             leader_epoch: int = int32("7+", default=-1)
-            """Lets clients tell old metadata from new (KIP-320)."""
+            """Lets clients tell stale metadata from new (KIP-320)."""
             replica_nodes: list[int] = array(int32)
             isr_nodes: list[int] = array(int32)
             offline_replicas: list[int] = array(int32, "5+", default=())
-            """Those on brokers that are down or on failed disks (KIP-112)."""
+            """Replicas on brokers that are down or on failed disks (KIP-112)."""
 
         error_code: int = int16()
         name: str | None = string(nullable="12+")
         """Null if an id was asked for that no topic has."""
         topic_id: UUID = uuid("10+", default=ZERO_UUID)
         is_internal: bool = boolean("1+", default=False)
-        """Whether it is `__consumer_offsets` or `__transaction_state`."""
+        """True for `__consumer_offsets` and `__transaction_state`."""
         partitions: list[Partition] = array(Partition)
         topic_authorized_operations: int = int32("8+", default=-2147483648)
         """Bits of the AclOperation codes; the least int32 if not asked for."""

@@ -23,7 +23,7 @@ class OffsetFetchRequest(Request, key=ApiKey.OFFSET_FETCH, versions="0-10", flex
         partition_indexes: list[int] = array(int32)
 
     class Group(Struct):
-        """One group and what to read of it."""
+        """One group and the partitions to read."""
 
         class Topic(Struct):
             """Partitions of one topic."""
@@ -123,10 +123,10 @@ class OffsetDeleteResponse(Response, request=OffsetDeleteRequest, versions="0", 
     """Answer to OffsetDeleteRequest."""
 
     class Topic(Struct):
-        """What became of the positions in one topic."""
+        """Results for the offsets of one topic."""
 
         class Partition(Struct):
-            """What became of one position."""
+            """Result for one offset."""
 
             partition_index: int = int32()
             error_code: int = int16()

@@ -34,11 +34,10 @@ class ProduceRequest(Request, key=ApiKey.PRODUCE, versions="0-13", flexible="9+"
     transactional_id: str | None = string("3+", default=None, nullable="0+")
     """Null unless the batches are part of a transaction."""
     acks: int = int16()
-    """Who must have the records before the answer: 0 nobody (and no answer), 1 the leader, -1 all
-    in-sync replicas; anything else is INVALID_REQUIRED_ACKS.
-    """
+    """Replicas that must have the records before the response: 0 none (and no response), 1 the
+    leader, -1 all in-sync replicas; other values fail with INVALID_REQUIRED_ACKS."""
     timeout_ms: int = int32()
-    """How long acks=-1 may wait; then the partitions fail with REQUEST_TIMED_OUT."""
+    """Longest wait for acks=-1; then the partitions fail with REQUEST_TIMED_OUT."""
     topic_data: list[TopicData] = array(TopicData)
 
 
@@ -46,20 +45,20 @@ class ProduceResponse(Response, request=ProduceRequest, versions="0-13", flexibl
     """Answer to ProduceRequest; there is none to acks=0."""
 
     class Response(Struct):
-        """What became of the batches for one topic."""
+        """Results for the batches of one topic."""
 
         class PartitionResponse(Struct):
-            """What became of the batch for one partition."""
+            """Result for the batch of one partition."""
 
             class RecordError(Struct):
-                """Why one record was refused."""
+                """Reason for refusing one record."""
 
                 batch_index: int = int32()
                 """Place of the record in its batch, from 0."""
                 batch_index_error_message: str | None = string(default=None, nullable="0+")
 
             class CurrentLeader(Struct):
-                """Who leads the partition; -1 if not said."""
+                """Current leader of the partition; -1 if not given."""
 
                 leader_id: int = int32(default=-1)
                 leader_epoch: int = int32(default=-1)
@@ -71,9 +70,9 @@ class ProduceResponse(Response, request=ProduceRequest, versions="0-13", flexibl
             log_append_time_ms: int = int64("2+", default=-1)
             """Time that the broker stamped on the records; -1 if it kept the producer's."""
             log_start_offset: int = int64("5+", default=-1)
-            """Where the partition begins now; -1 if the batch was refused."""
+            """Log start offset of the partition; -1 if the batch was refused."""
             record_errors: list[RecordError] = array(RecordError, "8+", default=())
-            """Which records made the batch be refused (KIP-467)."""
+            """Records for which the batch was refused (KIP-467)."""
             error_message: str | None = string("8+", default=None, nullable="0+")
             current_leader: CurrentLeader = struct(CurrentLeader, "10+", default=UNSET, tag=0)
             """Filled with NOT_LEADER_OR_FOLLOWER, to spare the client a Metadata request (KIP-951).
@@ -84,7 +83,7 @@ class ProduceResponse(Response, request=ProduceRequest, versions="0-13", flexibl
         partition_responses: list[PartitionResponse] = array(PartitionResponse)
 
     class NodeEndpoint(Struct):
-        """Where a leader that was named above can be reached (KIP-951)."""
+        """Address of a leader named above (KIP-951)."""
 
         node_id: int = int32()
         host: str = string()
@@ -93,5 +92,5 @@ class ProduceResponse(Response, request=ProduceRequest, versions="0-13", flexibl
 
     responses: list[Response] = array(Response)
     throttle_time_ms: int = int32("1+", default=0)
-    """How long the client should pause because of its quota."""
+    """Time for which the client should pause because of its quota."""
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, "10+", default=(), tag=0)

@@ -59,4 +59,4 @@ class AllocateProducerIdsResponse(
     producer_id_start: int = int64()
     """First id of the block."""
     producer_id_len: int = int32()
-    """How many ids the block has."""
+    """Number of ids in the block."""

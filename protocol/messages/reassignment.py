@@ -27,10 +27,10 @@ class ElectLeadersResponse(Response, request=ElectLeadersRequest, versions="0-2"
     """Answer to ElectLeadersRequest."""
 
     class ReplicaElectionResult(Struct):
-        """What became of the elections of one topic."""
+        """Results of the elections of one topic."""
 
         class PartitionResult(Struct):
-            """What became of one election."""
+            """Result of one election."""
 
             partition_id: int = int32()
             error_code: int = int16()
@@ -54,7 +54,7 @@ class AlterPartitionReassignmentsRequest(
         """Partitions of one topic."""
 
         class Partition(Struct):
-            """Where one partition shall be."""
+            """Target replicas of one partition."""
 
             partition_index: int = int32()
             replicas: list[int] | None = array(int32, default=None, nullable="0+")
@@ -74,10 +74,10 @@ class AlterPartitionReassignmentsResponse(
     """Answer to AlterPartitionReassignmentsRequest."""
 
     class Response(Struct):
-        """What became of the partitions of one topic."""
+        """Results for the partitions of one topic."""
 
         class Partition(Struct):
-            """What became of one partition."""
+            """Result for one partition."""
 
             partition_index: int = int32()
             error_code: int = int16()

@@ -79,7 +79,7 @@ class AlterUserScramCredentialsResponse(
     """Answer to AlterUserScramCredentialsRequest."""
 
     class Result(Struct):
-        """What became of one user."""
+        """Result for one user."""
 
         user: str = string()
         error_code: int = int16()

@@ -19,10 +19,10 @@ class ShareFetchRequest(Request, key=ApiKey.SHARE_FETCH, versions="0-2", flexibl
         """Partitions of one topic."""
 
         class Partition(Struct):
-            """A partition to read, and what was done with earlier records."""
+            """A partition to read, with the acknowledgements of earlier records."""
 
             class AcknowledgementBatch(Struct):
-                """What was done with a range of records."""
+                """Acknowledgement of a range of records."""
 
                 first_offset: int = int64()
                 last_offset: int = int64()
@@ -63,13 +63,13 @@ class ShareFetchResponse(Response, request=ShareFetchRequest, versions="0-2", fl
     """Answer to ShareFetchRequest."""
 
     class Response(Struct):
-        """What was read of one topic."""
+        """Records of one topic."""
 
         class Partition(Struct):
-            """What was read of one partition."""
+            """Records of one partition."""
 
             class CurrentLeader(Struct):
-                """Who leads the partition."""
+                """Current leader of the partition."""
 
                 leader_id: int = int32()
                 leader_epoch: int = int32()
@@ -94,7 +94,7 @@ class ShareFetchResponse(Response, request=ShareFetchRequest, versions="0-2", fl
         partitions: list[Partition] = array(Partition)
 
     class NodeEndpoint(Struct):
-        """Where a leader that was named above can be reached."""
+        """Address of a leader named above."""
 
         node_id: int = int32()
         host: str = string()
@@ -116,10 +116,10 @@ class ShareAcknowledgeRequest(Request, key=ApiKey.SHARE_ACKNOWLEDGE, versions="0
         """Partitions of one topic."""
 
         class Partition(Struct):
-            """What was done with records of one partition."""
+            """Acknowledgements of records of one partition."""
 
             class AcknowledgementBatch(Struct):
-                """What was done with a range of records."""
+                """Acknowledgement of a range of records."""
 
                 first_offset: int = int64()
                 last_offset: int = int64()
@@ -144,13 +144,13 @@ class ShareAcknowledgeResponse(
     """Answer to ShareAcknowledgeRequest."""
 
     class Response(Struct):
-        """What became of the acknowledgements for one topic."""
+        """Results of the acknowledgements for one topic."""
 
         class Partition(Struct):
-            """What became of those for one partition."""
+            """Result of those for one partition."""
 
             class CurrentLeader(Struct):
-                """Who leads the partition."""
+                """Current leader of the partition."""
 
                 leader_id: int = int32()
                 leader_epoch: int = int32()
@@ -164,7 +164,7 @@ class ShareAcknowledgeResponse(
         partitions: list[Partition] = array(Partition)
 
     class NodeEndpoint(Struct):
-        """Where a leader that was named above can be reached."""
+        """Address of a leader named above."""
 
         node_id: int = int32()
         host: str = string()

@@ -18,7 +18,7 @@ class DescribeShareGroupOffsetsRequest(
     """Read the start offsets of share groups."""
 
     class Group(Struct):
-        """A group and what to read of it."""
+        """A group and the partitions to read."""
 
         class Topic(Struct):
             """Partitions of one topic."""
@@ -95,10 +95,10 @@ class AlterShareGroupOffsetsResponse(
     """Answer to AlterShareGroupOffsetsRequest."""
 
     class Response(Struct):
-        """What became of the offsets in one topic."""
+        """Results for the offsets of one topic."""
 
         class Partition(Struct):
-            """What became of one offset."""
+            """Result for one offset."""
 
             partition_index: int = int32()
             error_code: int = int16()
@@ -120,7 +120,7 @@ class DeleteShareGroupOffsetsRequest(
     """Delete the start offsets of a share group."""
 
     class Topic(Struct):
-        """A topic whose start offsets are to go."""
+        """A topic whose start offsets are to be deleted."""
 
         topic_name: str = string()
 
@@ -134,7 +134,7 @@ class DeleteShareGroupOffsetsResponse(
     """Answer to DeleteShareGroupOffsetsRequest."""
 
     class Response(Struct):
-        """What became of one topic."""
+        """Result for one topic."""
 
         topic_name: str = string()
         topic_id: UUID = uuid()

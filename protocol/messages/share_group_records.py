@@ -20,14 +20,14 @@ class DeletingTopic(Struct):
 
 
 class ShareGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="none", key_type=14):
-    """Names what one member of a share group owns now."""
+    """Names the current assignment of a share group member."""
 
     group_id: str = string()
     member_id: str = string()
 
 
 class ShareGroupCurrentMemberAssignmentValue(Coded, versions="0", flexible="0+"):
-    """Holds what one member of a share group owns now."""
+    """Holds the current assignment of a share group member."""
 
     member_epoch: int = int32()
     previous_member_epoch: int = int32()
@@ -36,14 +36,14 @@ class ShareGroupCurrentMemberAssignmentValue(Coded, versions="0", flexible="0+")
 
 
 class ShareGroupMemberMetadataKey(Coded, versions="0", flexible="none", key_type=10):
-    """Names what one member of a share group asked for."""
+    """Names the metadata of a share group member."""
 
     group_id: str = string()
     member_id: str = string()
 
 
 class ShareGroupMemberMetadataValue(Coded, versions="0", flexible="0+"):
-    """Holds what one member of a share group asked for."""
+    """Holds the metadata of a share group member."""
 
     rack_id: str | None = string(nullable="0+")
     client_id: str = string()
@@ -92,14 +92,14 @@ class ShareGroupStatePartitionMetadataValue(Coded, versions="0", flexible="0+"):
 
 
 class ShareGroupTargetAssignmentMemberKey(Coded, versions="0", flexible="none", key_type=13):
-    """Names what one member of a share group shall own."""
+    """Names the target assignment of a share group member."""
 
     group_id: str = string()
     member_id: str = string()
 
 
 class ShareGroupTargetAssignmentMemberValue(Coded, versions="0", flexible="0+"):
-    """Holds what one member of a share group shall own."""
+    """Holds the target assignment of a share group member."""
 
     topic_partitions: list[TopicPartitions] = array(TopicPartitions)
 

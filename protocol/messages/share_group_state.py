@@ -1,4 +1,4 @@
-"""The state of share groups, which leaders of partitions keep at share coordinators (KIP-932)."""
+"""The state of share groups, kept by share coordinators for the leaders of partitions (KIP-932)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class ShareStateOutcome(Struct):
-    """What became of one topic: the answer to initialisations, writes and deletions."""
+    """Results for one topic: the response to initialisations, writes and deletions."""
 
     class Partition(Struct):
-        """What became of one share-partition."""
+        """Result for one share-partition."""
 
         partition: int = int32()
         error_code: int = int16()
@@ -28,10 +28,10 @@ class ShareStateOutcome(Struct):
 
 
 class ShareStateQuestion(Struct):
-    """What is read of one topic."""
+    """Share-partitions of one topic to read."""
 
     class Partition(Struct):
-        """One share-partition, and the epoch of who leads it."""
+        """One share-partition, and its leader epoch."""
 
         partition: int = int32()
         leader_epoch: int = int32()
@@ -43,13 +43,13 @@ class ShareStateQuestion(Struct):
 class InitializeShareGroupStateRequest(
     Request, key=ApiKey.INITIALIZE_SHARE_GROUP_STATE, versions="0", flexible="0+"
 ):
-    """Begin the state of share-partitions anew."""
+    """Initialise the state of share-partitions, replacing any earlier one."""
 
     class Topic(Struct):
         """Partitions of one topic."""
 
         class Partition(Struct):
-            """Where a share-partition starts."""
+            """Start offset of a share-partition."""
 
             partition: int = int32()
             state_epoch: int = int32()
@@ -86,7 +86,7 @@ class ReadShareGroupStateResponse(
     """Answer to ReadShareGroupStateRequest."""
 
     class Result(Struct):
-        """What was read of one topic."""
+        """States of the share-partitions of one topic."""
 
         class Partition(Struct):
             """The state of one share-partition."""
@@ -108,13 +108,13 @@ class ReadShareGroupStateResponse(
 class WriteShareGroupStateRequest(
     Request, key=ApiKey.WRITE_SHARE_GROUP_STATE, versions="0-1", flexible="0+"
 ):
-    """Store what has changed in share-partitions."""
+    """Store changes of share-partitions."""
 
     class Topic(Struct):
         """Partitions of one topic."""
 
         class Partition(Struct):
-            """What has changed in one share-partition."""
+            """Changes of one share-partition."""
 
             partition: int = int32()
             state_epoch: int = int32()
@@ -171,7 +171,7 @@ class DeleteShareGroupStateResponse(
 class ReadShareGroupStateSummaryRequest(
     Request, key=ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, versions="0-1", flexible="0+"
 ):
-    """Read where share-partitions start, for those who only look."""
+    """Read start offset and progress of share-partitions, for descriptions."""
 
     group_id: str = string()
     topics: list[ShareStateQuestion] = array(ShareStateQuestion)
@@ -183,10 +183,10 @@ class ReadShareGroupStateSummaryResponse(
     """Answer to ReadShareGroupStateSummaryRequest."""
 
     class Result(Struct):
-        """What was read of one topic."""
+        """Summaries of the share-partitions of one topic."""
 
         class Partition(Struct):
-            """Where one share-partition starts, and how far it is."""
+            """Start offset and progress of one share-partition."""
 
             partition: int = int32()
             error_code: int = int16()

@@ -55,7 +55,7 @@ class ShareGroupDescribeResponse(
         """A share group."""
 
         class Member(Struct):
-            """A member and what it reads."""
+            """A member and its assignment."""
 
             member_id: str = string()
             rack_id: str | None = string(default=None, nullable="0+")

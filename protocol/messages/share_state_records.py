@@ -22,7 +22,7 @@ class StoredBatch(Struct):
 
 
 class ShareSnapshotKey(Coded, versions="0", flexible="none", key_type=0):
-    """Names a share-partition whose state follows, or, without a value, is forgotten."""
+    """Names a share-partition whose snapshot follows, or, without a value, is deleted."""
 
     group_id: str = string()
     topic_id: UUID = uuid()
@@ -52,7 +52,7 @@ class ShareUpdateKey(Coded, versions="0", flexible="none", key_type=1):
 
 
 class ShareUpdateValue(Coded, versions="0", flexible="0+"):
-    """What has changed in a share-partition since its last snapshot or update."""
+    """Changes of a share-partition since its last snapshot or update."""
 
     snapshot_epoch: int = int32()
     leader_epoch: int = int32()

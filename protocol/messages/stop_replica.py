@@ -8,7 +8,7 @@ from protocol.schema import Request, Response, Struct
 
 
 class StopReplicaRequest(Request, key=ApiKey.STOP_REPLICA, versions="0-4", flexible="2+"):
-    """The controller tells a broker to stop, and perhaps to delete, replicas."""
+    """Orders a broker to stop, and optionally to delete, replicas."""
 
     class UngroupedPartition(Struct):
         """A replica to stop, in v0."""
@@ -32,7 +32,7 @@ class StopReplicaRequest(Request, key=ApiKey.STOP_REPLICA, versions="0-4", flexi
             leader_epoch: int = int32(default=-1)
             """-1 if not known, -2 while the topic is being deleted: both pass the check."""
             delete_partition: bool = boolean()
-            """Whether its files are to be deleted."""
+            """True to delete its files."""
 
         topic_name: str = string()
         partition_states: list[PartitionState] = array(PartitionState)
@@ -43,7 +43,7 @@ class StopReplicaRequest(Request, key=ApiKey.STOP_REPLICA, versions="0-4", flexi
     broker_epoch: int = int64("1+", default=-1)
     """Of the broker that is meant (KIP-380); -1 skips the check."""
     delete_partitions: bool = boolean("0-2", default=False)
-    """Whether all of them are to be deleted (before v3, which says it for each)."""
+    """True to delete all of them (before v3, which has the flag per replica)."""
     ungrouped_partitions: list[UngroupedPartition] = array(UngroupedPartition, "0", default=())
     topics: list[Topic] = array(Topic, "1-2", default=())
     topic_states: list[TopicState] = array(TopicState, "3+", default=())
@@ -53,7 +53,7 @@ class StopReplicaResponse(Response, request=StopReplicaRequest, versions="0-4", 
     """Answer to StopReplicaRequest."""
 
     class PartitionError(Struct):
-        """What became of one replica."""
+        """Result for one replica."""
 
         topic_name: str = string()
         partition_index: int = int32()

@@ -7,7 +7,7 @@ from protocol.schema import Coded, Struct
 
 
 class StreamsGroupCurrentMemberAssignmentKey(Coded, versions="0", flexible="none", key_type=22):
-    """Names what one member of a streams group owns now."""
+    """Names the current assignment of a streams group member."""
 
     group_id: str = string()
     member_id: str = string()
@@ -22,7 +22,7 @@ class StreamsGroupCurrentMemberAssignmentTaskIds(Struct):
 
 
 class StreamsGroupCurrentMemberAssignmentValue(Coded, versions="0", flexible="0+"):
-    """Holds what one member of a streams group owns now."""
+    """Holds the current assignment of a streams group member."""
 
     member_epoch: int = int32()
     previous_member_epoch: int = int32()
@@ -48,14 +48,14 @@ class StreamsGroupCurrentMemberAssignmentValue(Coded, versions="0", flexible="0+
 
 
 class StreamsGroupMemberMetadataKey(Coded, versions="0", flexible="none", key_type=19):
-    """Names what one member of a streams group asked for."""
+    """Names the metadata of a streams group member."""
 
     group_id: str = string()
     member_id: str = string()
 
 
 class StreamsGroupMemberMetadataEndpoint(Struct):
-    """Where interactive queries reach a member."""
+    """Address of a member for interactive queries."""
 
     host: str = string()
     port: int = uint16()
@@ -69,7 +69,7 @@ class KeyValue(Struct):
 
 
 class StreamsGroupMemberMetadataValue(Coded, versions="0", flexible="0+"):
-    """Holds what one member of a streams group asked for."""
+    """Holds the metadata of a streams group member."""
 
     instance_id: str | None = string(nullable="0+")
     rack_id: str | None = string(nullable="0+")
@@ -109,11 +109,11 @@ class StreamsGroupMetadataValue(Coded, versions="0", flexible="0+"):
     stored_description_topology_epoch: int = int32(default=-1, tag=2)
     """Topology epoch of the stored description (KIP-1331); -1 none, -2 uncertain."""
     failed_description_topology_epoch: int = int32(default=-1, tag=3)
-    """Topology epoch whose description was refused for good; -1 none."""
+    """Topology epoch whose description was refused permanently; -1 none."""
 
 
 class StreamsGroupTargetAssignmentMemberKey(Coded, versions="0", flexible="none", key_type=21):
-    """Names what one member of a streams group shall own."""
+    """Names the target assignment of a streams group member."""
 
     group_id: str = string()
     member_id: str = string()
@@ -127,7 +127,7 @@ class StreamsGroupTargetAssignmentMemberTaskIds(Struct):
 
 
 class StreamsGroupTargetAssignmentMemberValue(Coded, versions="0", flexible="0+"):
-    """Holds what one member of a streams group shall own."""
+    """Holds the target assignment of a streams group member."""
 
     active_tasks: list[StreamsGroupTargetAssignmentMemberTaskIds] = array(
         StreamsGroupTargetAssignmentMemberTaskIds

@@ -26,7 +26,7 @@ class StreamsGroupTopicInfo(Struct):
 
 
 class StreamsGroupEndpoint(Struct):
-    """Where interactive queries reach a member."""
+    """Address of a member for interactive queries."""
 
     host: str = string()
     port: int = uint16()
@@ -40,7 +40,7 @@ class StreamsGroupTaskIds(Struct):
 
 
 class StreamsGroupTaskOffset(Struct):
-    """How far the changelogs of a task are restored, or their ends."""
+    """Restored offsets of a task's changelogs, or their end offsets."""
 
     subtopology_id: str = string()
     partition: int = int32()
@@ -85,7 +85,7 @@ class StreamsGroupHeartbeatRequest(
     """Join, stay in or leave a streams group: one request for all."""
 
     class Topology(Struct):
-        """What the application computes."""
+        """Topology of the application."""
 
         class Subtopology(Struct):
             """A part of the topology that is scheduled as one."""
@@ -115,17 +115,17 @@ class StreamsGroupHeartbeatRequest(
     member_epoch: int = int32()
     """0 joins, -1 leaves; else the epoch it is in."""
     endpoint_information_epoch: int = int32()
-    """The latest that it was told."""
+    """The latest epoch it received."""
     instance_id: str | None = string(default=None, nullable="0+")
     rack_id: str | None = string(default=None, nullable="0+")
     rebalance_timeout_ms: int = int32(default=-1)
-    """How long it may take to give up tasks; -1 if unchanged."""
+    """Time it may take to give up tasks; -1 if unchanged."""
     topology: Topology | None = struct(Topology, default=None, nullable="0+")
     """Set when it joins, else null."""
     active_tasks: list[StreamsGroupTaskIds] | None = array(
         StreamsGroupTaskIds, default=None, nullable="0+"
     )
-    """What it owns; null if unchanged. So are the next two."""
+    """Owned active tasks; null if unchanged, as the next two."""
     standby_tasks: list[StreamsGroupTaskIds] | None = array(
         StreamsGroupTaskIds, default=None, nullable="0+"
     )
@@ -147,7 +147,7 @@ class StreamsGroupHeartbeatRequest(
         StreamsGroupTaskOffset, default=None, nullable="0+"
     )
     shutdown_application: bool = boolean(default=False)
-    """Whether all members shall shut down."""
+    """True to shut down all members."""
 
 
 class StreamsGroupHeartbeatResponse(
@@ -162,7 +162,7 @@ class StreamsGroupHeartbeatResponse(
         status_detail: str = string()
 
     class EndpointToPartitions(Struct):
-        """What interactive queries find at a member."""
+        """Partitions that interactive queries find at a member."""
 
         class TopicPartition(Struct):
             """Partitions of one topic."""
@@ -182,9 +182,9 @@ class StreamsGroupHeartbeatResponse(
     heartbeat_interval_ms: int = int32()
     acceptable_recovery_lag_legacy: int = int32("0", default=0)
     task_offset_interval_ms: int = int32()
-    """How often members tell how far their tasks are."""
+    """Interval at which members report the offsets of their tasks."""
     acceptable_recovery_lag: int = int64("1+", default=-1)
-    """How far behind a warm-up task may be to count as restored."""
+    """Largest lag at which a warm-up task counts as restored."""
     status: list[Status] | None = array(Status, nullable="0+")
     active_tasks: list[StreamsGroupTaskIds] | None = array(
         StreamsGroupTaskIds, default=None, nullable="0+"
@@ -197,7 +197,7 @@ class StreamsGroupHeartbeatResponse(
         StreamsGroupTaskIds, default=None, nullable="0+"
     )
     topology_description_required: bool = boolean("1+", default=False)
-    """Whether the broker wants the description of the topology (KIP-1331)."""
+    """True if the broker wants the description of the topology (KIP-1331)."""
     endpoint_information_epoch: int = int32()
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = array(
         EndpointToPartitions, default=None, nullable="0+"
@@ -216,7 +216,7 @@ class StreamsGroupDescribeRequest(
 
 
 class StreamsGroupDescribeAssignment(Struct):
-    """What a member owns, or shall own."""
+    """Current or target assignment of a member."""
 
     active_tasks: list[StreamsGroupTaskIds] = array(StreamsGroupTaskIds)
     standby_tasks: list[StreamsGroupTaskIds] = array(StreamsGroupTaskIds)
@@ -232,7 +232,7 @@ class StreamsGroupDescribeResponse(
         """A streams group."""
 
         class Topology(Struct):
-            """What the application computes."""
+            """Topology of the application."""
 
             class Subtopology(Struct):
                 """A part of the topology that is scheduled as one."""
@@ -251,7 +251,7 @@ class StreamsGroupDescribeResponse(
             )
 
         class Member(Struct):
-            """A member, what it owns and what it shall own."""
+            """A member, its current and its target assignment."""
 
             member_id: str = string()
             member_epoch: int = int32()

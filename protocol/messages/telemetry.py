@@ -35,7 +35,7 @@ class GetTelemetrySubscriptionsResponse(
     push_interval_ms: int = int32()
     telemetry_max_bytes: int = int32()
     delta_temporality: bool = boolean()
-    """Whether to push changes instead of totals."""
+    """True to push deltas instead of totals."""
     requested_metrics: list[str] = array(string)
     """Prefixes of names; an empty text asks for all, an empty list for none."""
 
@@ -47,7 +47,7 @@ class PushTelemetryRequest(Request, key=ApiKey.PUSH_TELEMETRY, versions="0", fle
     subscription_id: int = int32()
     """UNKNOWN_SUBSCRIPTION_ID if the subscriptions have changed since."""
     terminating: bool = boolean()
-    """Whether this is the client's last push."""
+    """True for the client's last push."""
     compression_type: int = int8()
     metrics: bytes = blob()
     """OpenTelemetry MetricsData (OTLP), compressed."""

@@ -29,11 +29,11 @@ class DescribeTopicPartitionsRequest(
         partition_index: int = int32()
 
     topics: list[Topic] = array(Topic)
-    """None asks for all that the client may see."""
+    """None asks for all topics that the client may see."""
     response_partition_limit: int = int32(default=2000)
     """Partitions per page; the broker has a limit of its own."""
     cursor: Cursor | None = struct(Cursor, default=None, nullable="0+")
-    """Where to go on; null for the first page."""
+    """Position to continue from; null for the first page."""
 
 
 class DescribeTopicPartitionsResponse(
@@ -45,7 +45,7 @@ class DescribeTopicPartitionsResponse(
         """A topic, or the part of it that fits the page."""
 
         class Partition(Struct):
-            """Who holds a partition and who leads it."""
+            """Replicas and leader of a partition."""
 
             error_code: int = int16()
             partition_index: int = int32()
@@ -77,4 +77,4 @@ class DescribeTopicPartitionsResponse(
     throttle_time_ms: int = int32(default=0)
     topics: list[Topic] = array(Topic)
     next_cursor: NextCursor | None = struct(NextCursor, default=None, nullable="0+")
-    """What to ask for next; null on the last page."""
+    """Cursor of the next request; null on the last page."""

@@ -43,7 +43,7 @@ class CreateTopicsRequest(Request, key=ApiKey.CREATE_TOPICS, versions="0-7", fle
 
     topics: list[Topic] = array(Topic)
     timeout_ms: int = int32(default=60000)
-    """How long to wait until the topics are there; 0 or less does not wait."""
+    """Time to wait for the topics' creation; 0 or less does not wait."""
     validate_only: bool = boolean("1+", default=False)
     """Check, and change nothing."""
 
@@ -52,7 +52,7 @@ class CreateTopicsResponse(Response, request=CreateTopicsRequest, versions="0-7"
     """Answer to CreateTopicsRequest."""
 
     class Topic(Struct):
-        """What became of one topic."""
+        """Result for one topic."""
 
         class Config(Struct):
             """A configuration value that the topic has."""
@@ -62,7 +62,7 @@ class CreateTopicsResponse(Response, request=CreateTopicsRequest, versions="0-7"
             """Null if it is secret."""
             read_only: bool = boolean()
             config_source: int = int8(default=-1)
-            """Where the value comes from, as in DescribeConfigs; -1 if not known."""
+            """Source of the value, as in DescribeConfigs; -1 if not known."""
             is_sensitive: bool = boolean()
 
         name: str = string()
@@ -95,7 +95,7 @@ class CreatePartitionsRequest(Request, key=ApiKey.CREATE_PARTITIONS, versions="0
 
         name: str = string()
         count: int = int32()
-        """How many partitions it shall have in all, not how many more."""
+        """New number of partitions in total, not the increase."""
         assignments: list[Assignment] | None = array(Assignment, nullable="0+")
         """Replicas of the new partitions; null lets the controller choose."""
 
@@ -111,7 +111,7 @@ class CreatePartitionsResponse(
     """Answer to CreatePartitionsRequest."""
 
     class Result(Struct):
-        """What became of one topic."""
+        """Result for one topic."""
 
         name: str = string()
         error_code: int = int16()
@@ -134,14 +134,14 @@ class DeleteTopicsRequest(Request, key=ApiKey.DELETE_TOPICS, versions="0-6", fle
     topics: list[Topic] = array(Topic, "6+", default=())
     topic_names: list[str] = array(string, "0-5", default=())
     timeout_ms: int = int32()
-    """How long to wait until the topics are gone; 0 or less does not wait."""
+    """Time to wait for the topics' deletion; 0 or less does not wait."""
 
 
 class DeleteTopicsResponse(Response, request=DeleteTopicsRequest, versions="0-6", flexible="4+"):
     """Answer to DeleteTopicsRequest."""
 
     class Response(Struct):
-        """What became of one topic."""
+        """Result for one topic."""
 
         name: str | None = string(nullable="6+")
         """Null if the id is unknown, or its name not to be seen by the client."""

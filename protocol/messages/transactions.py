@@ -40,14 +40,14 @@ class AddPartitionsToTxnRequest(
 
 
 class AddPartitionsToTxnPartitionResult(Struct):
-    """What became of one partition."""
+    """Result for one partition."""
 
     partition_index: int = int32()
     partition_error_code: int = int16()
 
 
 class AddPartitionsToTxnTopicResult(Struct):
-    """What became of the partitions of one topic."""
+    """Results for the partitions of one topic."""
 
     name: str = string()
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = array(
@@ -61,7 +61,7 @@ class AddPartitionsToTxnResponse(
     """Answer to AddPartitionsToTxnRequest."""
 
     class ResultsByTransaction(Struct):
-        """What became of one transaction's partitions."""
+        """Results for the partitions of one transaction."""
 
         transactional_id: str = string()
         topic_results: list[AddPartitionsToTxnTopicResult] = array(AddPartitionsToTxnTopicResult)
@@ -117,7 +117,7 @@ class WriteTxnMarkersRequest(Request, key=ApiKey.WRITE_TXN_MARKERS, versions="0-
     """A transaction coordinator has leaders write commit or abort markers."""
 
     class Marker(Struct):
-        """How one transaction ends, and in which partitions."""
+        """Outcome of one transaction, and its partitions."""
 
         class Topic(Struct):
             """Partitions of one topic."""
@@ -133,7 +133,7 @@ class WriteTxnMarkersRequest(Request, key=ApiKey.WRITE_TXN_MARKERS, versions="0-
         coordinator_epoch: int = int32()
         """Leader epoch of the coordinator's partition; fences its predecessors."""
         transaction_version: int = int8("2+", default=0)
-        """Which transaction protocol the producer follows (KIP-890)."""
+        """Transaction protocol of the producer (KIP-890)."""
 
     markers: list[Marker] = array(Marker)
 
@@ -144,13 +144,13 @@ class WriteTxnMarkersResponse(
     """Answer to WriteTxnMarkersRequest."""
 
     class Marker(Struct):
-        """What became of one transaction's markers."""
+        """Results for the markers of one transaction."""
 
         class Topic(Struct):
-            """What became of the markers in one topic."""
+            """Results for the markers in one topic."""
 
             class Partition(Struct):
-                """What became of the marker in one partition."""
+                """Result for the marker in one partition."""
 
                 partition_index: int = int32()
                 error_code: int = int16()

@@ -49,10 +49,10 @@ class TxnOffsetCommitResponse(
     """Answer to TxnOffsetCommitRequest."""
 
     class Topic(Struct):
-        """What became of the positions in one topic."""
+        """Results for the offsets of one topic."""
 
         class Partition(Struct):
-            """What became of one position."""
+            """Result for one offset."""
 
             partition_index: int = int32()
             error_code: int = int16()

@@ -1,4 +1,4 @@
-"""Controller to broker: the cluster as it is now (ZooKeeper mode)."""
+"""Controller to broker: the current metadata of the cluster (ZooKeeper mode)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class UpdateMetadataPartitionState(Struct):
-    """What clients may know of one partition."""
+    """Metadata of one partition, for clients."""
 
     topic_name: str = string("0-4", default="")
     """Before v5; later the topic is named once, in TopicState."""
@@ -32,7 +32,7 @@ class UpdateMetadataPartitionState(Struct):
 
 
 class UpdateMetadataRequest(Request, key=ApiKey.UPDATE_METADATA, versions="0-8", flexible="6+"):
-    """The controller tells a broker what the cluster looks like."""
+    """Updates a broker's metadata cache."""
 
     class TopicState(Struct):
         """The partitions of one topic."""

@@ -21,7 +21,7 @@ Layout of a batch of format 2, big-endian (KIP-98; `DefaultRecordBatch` in Apach
           61  records, compressed as a whole
 
 What the leader patches on each append lies before the checksum and outside it, so that an append
-never has to compute a checksum anew.
+never has to recompute a checksum.
 
 The checksum's C extension refuses every `memoryview` (it wants an object that cannot be released),
 so `compute_crc` hands it copies. At 16 KB the copy costs 0.5 us; a larger batch is copied in pieces
@@ -52,7 +52,7 @@ MAGIC: Final = 2
 LENGTH_POSITION: Final = 8
 CRC_POSITION: Final = 17
 CHECKED_POSITION: Final = 21
-"""Where the part under the checksum begins."""
+"""Start of the part that the checksum covers."""
 
 CRC_CHUNK_BYTES: Final = 1 << 18
 
@@ -128,7 +128,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def codec(self) -> Codec:
-        """How the records are compressed; ApiError when the number means nothing."""
+        """Compression codec; ApiError for an unassigned number."""
         number = self.attributes & CODEC_MASK
         if number > Codec.ZSTD:
             raise ApiError(

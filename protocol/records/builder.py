@@ -1,4 +1,4 @@
-"""Make record batches: what the coordinators append, and what tests send."""
+"""Build record batches, for the coordinators' appends and for tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_ATTRIBUTES: Final = b"\x00"
 
 
 class TimestampType(enum.IntEnum):
-    """Who sets the time of a record; bit 3 of a batch's attributes."""
+    """Source of record timestamps, the producer or the broker: bit 3 of a batch's attributes."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1

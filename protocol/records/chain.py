@@ -1,4 +1,4 @@
-"""Whether a body holds exactly the records its header counts, without reading the records.
+"""Check that a body holds exactly the records its header counts, without reading the records.
 
 Each record begins with its own length, so the records form a chain: the first length says where
 the second record is, and so on. `last_record` follows that chain and checks that the declared
@@ -27,7 +27,7 @@ from protocol.records.record import MIN_RECORD_BYTES, invalid
 from protocol.records.varints import read_varint
 
 SHORT_RUN: Final = 12
-"""A run below this was not worth its slices; the walk goes on record by record for a while."""
+"""Shorter runs cost more than they save: the walk then goes on record by record for a while."""
 
 FIRST_PATIENCE: Final = 32
 """Records followed one by one after a short run; doubled after each further one."""
@@ -79,7 +79,7 @@ def last_record(body: bytes | bytearray, count: int, position: int = 0) -> int:
 
 
 def _run(body: bytes | bytearray, position: int, limit: int) -> tuple[int, int]:
-    """How many records of equal length, at most `limit`, begin at `position`; and their stride.
+    """Return the number of records of equal length, at most `limit`, at `position`; and the stride.
 
     No records when the length takes neither one byte nor two: `_follow` deals with those.
     """
@@ -138,7 +138,7 @@ _STEP_OF_TWO: Final = [
     (byte - _HIGH_BIT) // 2 + 2 if byte % 2 == 0 and byte >= _HIGH_BIT else _PAST_EVERYTHING
     for byte in range(256)
 ]
-"""The same for the first of two bytes, without what the second adds to it."""
+"""The same for the first of two bytes, without the share of the second."""
 
 _STEP_OF_HIGH: Final = [byte << 6 if byte < _HIGH_BIT else 0 for byte in range(256)]
-"""What the second of two bytes adds; 0 when there are more than two, or one would have done."""
+"""Share of the second of two bytes; 0 for more than two bytes, or where one would have done."""

@@ -1,9 +1,9 @@
-"""Check that a compressed stream, which could be decompressed here, is one that all clients read.
+"""Check that all clients can read a compressed stream that could be decompressed here.
 
-The formats allow more than Kafka's clients take: `kafka-clients` and librdkafka read one lz4 frame,
-librdkafka one gzip member and one xerial stream of snappy, and what follows is lost or an error.
-A batch of such a stream would end every consumer of its partition. Only headers are looked at, and
-the sizes of blocks followed; nothing but the first byte of gzip is decompressed again.
+The formats allow more than Kafka's clients accept: `kafka-clients` and librdkafka read one lz4
+frame, librdkafka one gzip member and one xerial stream of snappy, and what follows is lost or an
+error. A batch of such a stream would end every consumer of its partition. Only headers are looked
+at, and the sizes of blocks followed; nothing but the first byte of gzip is decompressed again.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ _xerial_size = struct.Struct(">i").unpack_from
 
 
 class ManyPiecesError(Exception):
-    """The stream is made of so many pieces that following them takes long."""
+    """The stream consists of more pieces than can be followed quickly."""
 
 
 def decompress_readable(
     codec: Codec, data: memoryview, limit: int, *, is_hurried: bool
 ) -> bytes | bytearray:
-    """What `data` was made from, as `decompress` gives it, if all clients can read `data`.
+    """Decompress `data`, at most `limit` bytes, if all clients can read it.
 
     Raises ApiError, INVALID_RECORD if some cannot; ManyPiecesError only if `is_hurried`.
     """

@@ -1,18 +1,18 @@
 """Compression of the records of a batch: gzip, snappy, lz4 and zstd, by the Rust library cramjam.
 
-Decompression is bounded: a batch of 1 MB can stand for many gigabytes, so `decompress` is given
-the most it may produce and never allocates more than that (and a fixed small first guess). It can
-also consist of 200,000 pieces of a byte each, which take a second, whatever they produce: who has
-to be quick asks `is_in_many_pieces` first.
+Decompression is bounded: a batch of 1 MB can stand for many gigabytes, so `decompress` is given the
+most it may produce and never allocates more than that (and a fixed small first guess). It can also
+consist of 200,000 pieces of a byte each, which take a second, whatever they produce: a caller in a
+hurry checks `is_in_many_pieces` first.
 
-What Java's codecs want, and the formats' own defaults do not give:
+Requirements of Java's codecs that differ from the formats' own defaults:
 
 - snappy is framed by xerial's stream: the 8 bytes of `XERIAL_MAGIC`, version and least compatible
   version (int32 each), then blocks, each an int32 length and a raw snappy block of 32 KB of input.
   A stream without that header is one raw block; several streams may stand one after the other.
 - lz4 is the frame format with independent blocks: the Java reader refuses linked ones.
 
-What a producer may send of all this is narrower than what `decompress` reads: `client_streams`.
+A producer may send less than `decompress` reads: see `client_streams`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Codec(enum.IntEnum):
-    """How the records of a batch are compressed: bits 0-2 of its attributes."""
+    """Compression codec of the records of a batch: bits 0-2 of its attributes."""
 
     NONE = 0
     GZIP = 1
@@ -44,7 +44,8 @@ class Codec(enum.IntEnum):
 
 
 DEFAULT_LIMIT: Final = 64 * 1024 * 1024
-"""Most bytes that one batch may decompress to, where the caller has no limit of its own."""
+"""Limit of the decompressed size of one batch, in bytes, for callers without a limit of their
+own."""
 
 FIRST_GUESS_BYTES: Final = 32 * 1024
 """Room for the output that is always made available: it saves a second try for small batches."""
@@ -70,11 +71,11 @@ _BEGINNINGS: Final = {
     Codec.SNAPPY: XERIAL_MAGIC,
     Codec.ZSTD: b"\x28\xb5\x2f\xfd",
 }
-"""How each member, stream or frame begins. Compressed bytes hardly ever look so by chance."""
+"""First bytes of each member, stream or frame; rare in compressed data."""
 _INT32: Final = struct.Struct(">i")
 _GZIP_SIZE: Final = struct.Struct("<I")
 _FULL: Final = "failed to write whole buffer"
-"""What cramjam says when the output does not fit; a test holds it to that."""
+"""Message of cramjam's error when the output does not fit; a test holds it to that."""
 
 _DECOMPRESS_INTO: Final[dict[Codec, Callable[[Buffer, bytearray], int]]] = {
     Codec.GZIP: cramjam.gzip.decompress_into,
@@ -114,7 +115,7 @@ def _lz4_level(level: int | None) -> int:
 
 
 def decompress(codec: Codec, data: Buffer, limit: int = DEFAULT_LIMIT) -> bytes | bytearray:
-    """What `data` was made from, at most `limit` bytes of it.
+    """Decompress `data`, at most `limit` bytes.
 
     Raises ApiError: MESSAGE_TOO_LARGE past the limit, INVALID_RECORD when `data` is damaged.
     """
@@ -133,9 +134,9 @@ def decompress(codec: Codec, data: Buffer, limit: int = DEFAULT_LIMIT) -> bytes 
 
 
 def is_in_many_pieces(codec: Codec, data: memoryview) -> bool:
-    """Whether `data` is made of so many pieces that taking them one by one takes long.
+    """Return whether `data` has more pieces than can quickly be decompressed one by one.
 
-    Raises ApiError INVALID_RECORD where it sees that `data` is damaged.
+    Raises ApiError INVALID_RECORD for damage it comes across.
     """
     beginning = _BEGINNINGS.get(codec)
     if beginning is None:
@@ -237,7 +238,7 @@ def _xerial_blocks(data: memoryview) -> Iterator[memoryview]:
 
 
 def _decompress_block(block: Buffer, room: int, limit: int) -> bytes:
-    # Asked before the block is decompressed, because the library allocates what the block claims.
+    # Checked before the block is decompressed, because the library allocates the size it claims.
     if cramjam.snappy.decompress_raw_len(block) > room:
         raise _too_large(Codec.SNAPPY, limit)
     return bytes(cramjam.snappy.decompress_raw(block))

@@ -22,7 +22,7 @@ _VERSION: Final = 0
 
 
 class ControlType(enum.IntEnum):
-    """What a control batch says; Apache's metadata log has more, which partitions never see."""
+    """Type of a control record; Apache's metadata log has more, which partitions never see."""
 
     ABORT = 0
     COMMIT = 1

@@ -1,7 +1,7 @@
-"""An lz4 frame in which nothing could be made smaller: its blocks are the data, as they stand.
+"""An lz4 frame of incompressible data: its blocks are the data, uncompressed.
 
-Data without repetitions (pictures, archives, random text) is stored by a compressor block by block
-as it is. Taking it out again needs no library, whose decompressor costs fifteen times as much.
+A compressor stores data without repetitions (pictures, archives, random text) uncompressed, block
+by block. Reading it needs no library, whose decompressor costs fifteen times as much.
 
     magic 04 22 4D 18 | flags | block size | header checksum | blocks | 0 as int32
     block   its size as a little-endian int32, highest bit set when it is stored | bytes

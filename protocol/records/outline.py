@@ -1,4 +1,4 @@
-"""One record without its contents: what the check of a produced batch needs to know of it."""
+"""Outline of a record, without its contents, for the validation of produced batches."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def outline_record(
 
 
 def has_key(body: bytes | bytearray, key_at: int) -> bool:
-    """Whether the key whose length stands at `key_at` is not null."""
+    """Return whether the key whose length is at `key_at` is not null."""
     return read_varint(body, key_at)[0] >= 0
 
 
 def header_count(body: bytes | bytearray, headers_at: int) -> int:
-    """How many headers a record has whose count of them stands at `headers_at`."""
+    """Return the number of headers of a record whose header count is at `headers_at`."""
     return read_varint(body, headers_at)[0]
 
 

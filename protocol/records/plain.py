@@ -9,8 +9,8 @@ headers, and its deltas are known, then its length leaves nothing open but the v
                 timestamp delta┘   │   └ no key
                   offset delta 0 ──┘
 
-So the bytes before the value are made from the length once, kept, and compared in C. A record that
-is none of these is no error: it is read field by field then (`outline`).
+So the bytes before the value are made from the length once, kept, and compared in C. Any
+other record is not an error: it is read field by field (`outline`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _heads: dict[int, bytes] = {}
 
 
 def is_plain_first(body: bytes | bytearray, position: int) -> bool:
-    """Whether the record at `position`, which ends within `body`, is plain with deltas of zero."""
+    """Return whether the record at `position`, ending within `body`, is plain, its deltas zero."""
     start = bytes(body[position : position + 2])
     size, head = _firsts.get(start) or _remember_first(start)
     return body.startswith(head, position) and not body[position + size - 1]

@@ -1,9 +1,9 @@
 """Check a produced batch at leisure, and bring it into the codec of its topic (`compression.type`).
 
-Only what is compressed changes its form: the records keep their bytes, and with them their offset
-and timestamp deltas, and the header keeps producer, sequence and base timestamp. So no record is
-parsed or built, and a consumer sees what it would have seen of the original. A batch that has its
-topic's codec, and was only too large to be checked in passing, is left as it is.
+Only the compressed form changes: the records keep their bytes, and with them their offset and
+timestamp deltas, and the header keeps producer, sequence and base timestamp. So no record is parsed
+or built, and a consumer sees what it would have seen of the original. A batch that already has its
+topic's codec, and was only too large to be checked in passing, stays unchanged.
 """
 
 from __future__ import annotations

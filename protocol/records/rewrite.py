@@ -1,10 +1,11 @@
-"""Write a batch anew with only some of its records, as compaction does.
+"""Rewrite a batch with only some of its records, as compaction does.
 
 Offsets, sequence numbers, producer and codec stay, so that offsets keep their gaps and producer
 state can be rebuilt from what is left. The bytes are those that Apache Kafka's cleaner writes: the
 base timestamp becomes that of the first record that is left, or, in a batch with tombstones or
-markers that may go some day, the delete horizon (KIP-534). Records are copied as they stand if the
-base timestamp does not change, which is the rule; otherwise their timestamp deltas are rewritten.
+markers that may be removed later, the delete horizon (KIP-534). Records are copied as they stand if
+the base timestamp does not change, which is the rule; otherwise their timestamp deltas are
+rewritten.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def rewrite_batch(
 
 
 def empty_batch(header: BatchHeader) -> bytearray:
-    """The batch of `header` without records: what it still says is offsets and sequence numbers."""
+    """Return the batch of `header` without records, for its offsets and sequence numbers."""
     emptied = header._replace(
         attributes=header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT),
         base_timestamp=NO_TIMESTAMP,

@@ -1,4 +1,4 @@
-"""Where each record of a batch stands, its key, and whether its value is null.
+"""Position and key of each record of a batch, and whether its value is null.
 
 For look-ups of records by key: values and headers are neither copied nor read. Compaction reads
 many batches at once instead (`storage.compaction.columns.record_columns`). Most batches have runs
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from protocol.records.batch import BatchHeader
 
 SHORT_RUN: Final = 8
-"""A run below this was not worth its slices; the walk goes on record by record for a while."""
+"""Shorter runs cost more than they save: the walk then goes on record by record for a while."""
 FIRST_PATIENCE: Final = 16
 """Records followed one by one after a short run; doubled after each further one."""
 
@@ -43,12 +43,12 @@ class RecordSpans(NamedTuple):
     """All records of a batch, as columns."""
 
     starts: list[int]
-    """Where each record begins in the body, and the one before ends."""
+    """Position in the body at which each record begins, and the one before ends."""
     ends: list[int]
     keys: list[bytes | None]
     offset_deltas: list[int]
     is_null: list[bool]
-    """Whether the value is null: a tombstone, if there is a key."""
+    """True if the value is null: a tombstone, if the record has a key."""
 
 
 def record_spans(body: bytes, header: BatchHeader) -> RecordSpans:
@@ -133,7 +133,7 @@ def _take_run(body: bytes, start: int, left: int, spans: RecordSpans) -> int:
 
 
 class _Layout:
-    """Where the fields of one record begin, up to its key."""
+    """Positions of the fields of one record, up to its key."""
 
     __slots__ = ("_key_size_start", "_start", "_timestamp_start", "key_start")
 
@@ -146,7 +146,7 @@ class _Layout:
         self.key_start = _after_varint(body, at)
 
     def holds_for(self, body: bytes, stop: int, stride: int) -> bool:
-        """Whether the records up to `stop`, one each `stride`, have their fields in these places.
+        """Return whether the records up to `stop`, one each `stride`, share this layout.
 
         Lengths must be the same bytes; of the deltas, each byte must be the last of its varint or
         not, as in the first record.

@@ -1,11 +1,11 @@
-"""Check what a client produced, before the log takes it: the batch as a whole, and its records.
+"""Check a produced batch before the log appends it: the batch as a whole, and its records.
 
 `check_produced` reads the header, takes the checksum, follows the chain of record lengths (see
 `chain`), and looks into the first and the last record. Every record is looked into only when a rule
 asks for it: on a compacted topic, where each needs a key; when the topic limits how old records may
-be; and when the header's timestamps are out of range or contradict the records.
-Why so much and no more, and what that costs, is in docs/decisions/0009-record-validation.md; the
-error codes are Apache Kafka 4.3.1's, asked of a live broker, but for the differences named there.
+be; and when the header's timestamps are out of range or contradict the records. The reasons for
+this scope, and its cost, are in docs/decisions/0009-record-validation.md; the error codes are those
+of a live Apache Kafka 4.3.1, but for the differences named there.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ MAX_RECORD_ERRORS: Final = 1000
 
 PASSING_BYTES: Final = 1 << 20
 PASSING_RATIO: Final = 4
-"""What is decompressed in passing: so many bytes, or so many times the size of the batch. It takes
-one to four milliseconds; two kilobytes of zstd can stand for 60 MB, which take 80."""
+"""Limits of decompression in passing: this many bytes, or this many times the size of the batch. It
+takes one to four milliseconds; two kilobytes of zstd can stand for 60 MB, which take 80."""
 
 FIELDS_IN_PASSING: Final = 5000
 """Records and headers looked into in passing, a microsecond each: 1 KB can stand for 400,000."""
@@ -67,7 +67,7 @@ TURN_RECORDS: Final = 1000
 """Records that are looked into between two pauses."""
 
 _RECORDS_POSITION: Final = HEADER_BYTES - CHECKED_POSITION
-"""Where the records begin in what the checksum covers."""
+"""Start of the records in the part that the checksum covers."""
 
 _CODECS: Final = tuple(Codec)
 _ZSTD: Final = int(Codec.ZSTD)
@@ -79,7 +79,7 @@ _REFUSED_BITS: Final = CONTROL_BIT | _OUR_BITS | DELETE_HORIZON_BIT | LOG_APPEND
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProduceRules:
-    """What a topic's configuration demands of produced batches; made once per change of it."""
+    """Rules of a topic's configuration for produced batches; built once per change."""
 
     max_message_bytes: int = 1_048_588
     is_compacted: bool = False
@@ -87,27 +87,27 @@ class ProduceRules:
     timestamp_before_max_ms: int = NO_LIMIT_MS
     timestamp_after_max_ms: int = HOUR_MS
     target_codec: Codec | None = None
-    """What all batches are brought into; None leaves each in the codec of its producer."""
+    """Codec that all batches are recompressed to; None keeps the producer's codec."""
     compression_level: int | None = None
     """Of the target codec; None is that codec's own default."""
     max_decompressed_bytes: int = DEFAULT_LIMIT
     is_hurried: bool = False
-    """Whether a batch that takes long to be looked into is left to others (LargeContentsError)."""
+    """True if a batch that is slow to check is left to others (LargeContentsError)."""
     pause: Callable[[], object] | None = None
     """Is called now and then while a batch is looked into for long, on a thread."""
     delays: DelayLimits | None = None
-    """What the topic says of delayed records; None without `delivery.delay.enable`."""
+    """The topic's limits for delayed records; None without `delivery.delay.enable`."""
 
 
 class RecordError(NamedTuple):
-    """Why one record of a batch is refused."""
+    """Reason for refusing one record of a batch."""
 
     batch_index: int
     message: str
 
 
 class RecordsRejectedError(ApiError):
-    """Single records break a rule of the topic; Produce version 8 and later tell which."""
+    """Single records break a rule of the topic; Produce version 8 and later report which."""
 
     def __init__(self, code: ErrorCode, message: str, errors: Sequence[RecordError]) -> None:
         super().__init__(code, message)
@@ -159,7 +159,7 @@ def check_produced(
     if crc32c(checked) != crc:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, "the checksum of the record batch is wrong")
     codec = attributes & CODEC_MASK
-    if (  # what none does that is sound, and what few do
+    if (  # checks no sound batch fails, and rare cases
         first != 0
         or size != received
         or not delta == count - 1 >= 0
@@ -194,7 +194,7 @@ _Body = tuple[bytes | bytearray, int]
 
 
 def _check_header(header: BatchHeader, received: int, api_version: int) -> None:
-    """Say what contradicts itself or what was received, or may not be said; zstd may be right."""
+    """Check for contradictions, within the header and with `received`, and for forbidden values."""
     _check_attributes(header, api_version)
     _check_numbers(header, received)
 
@@ -225,14 +225,14 @@ def _check_records(
 
 
 def _most_fields(rules: ProduceRules) -> int:
-    """How many records and headers are looked into."""
+    """Limit of records and headers to look into."""
     return FIELDS_IN_PASSING if rules.is_hurried else INT64_MAX
 
 
 def _end_times(
     data: bytes | bytearray, start: int, count: int, rules: ProduceRules
 ) -> tuple[int, int]:
-    """Timestamp deltas of the first and the last of the records, whose other fields are checked.
+    """Return the timestamp deltas of the first and last record, after checking their other fields.
 
     Raises ManyHeadersError if one of the two has too many.
     """
@@ -254,7 +254,7 @@ def _end_times(
 
 
 def _is_in_time(base: int, newest: int, rules: ProduceRules, now_ms: int | None) -> bool:
-    """Whether the header's timestamps alone say that no record can be too old or too new."""
+    """Return whether the header's timestamps prove that no record can be too old or too new."""
     return (
         base >= NO_TIMESTAMP
         and rules.timestamp_before_max_ms == NO_LIMIT_MS
@@ -337,7 +337,7 @@ def _too_large(size: int, rules: ProduceRules) -> ApiError:
 
 
 def _unreadable(buffer: bytearray | memoryview, api_version: int) -> ApiError:
-    """Why `buffer` does not begin with a whole batch of format 2."""
+    """Return the error for a `buffer` that does not begin with a whole batch of format 2."""
     received = len(buffer)
     if received <= LENGTH_OVERHEAD + 4:
         return invalid(f"{received} bytes hold no record batch")
@@ -360,7 +360,7 @@ def _unreadable(buffer: bytearray | memoryview, api_version: int) -> ApiError:
 
 
 def _check_attributes(header: BatchHeader, api_version: int) -> None:
-    """Refuse what clients may not say in the attributes, or not in this version."""
+    """Refuse attributes that clients may not set, or not in this version."""
     codec = header.attributes & CODEC_MASK
     if codec > Codec.ZSTD:
         raise ApiError(
