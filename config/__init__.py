@@ -5,9 +5,9 @@ What it is: one row per key (`config.keys`), from which the typed values (`confi
 AlterConfigs (`config.describe`) and `docs/configuration.md` all come. The sample property files a
 user copies live here too.
 
-What it is not: behaviour. It reads one file when told to and otherwise only computes.
+What it is not: behaviour. It reads one file on request and otherwise only computes.
 
 Who may import it: every package but `spark_jobs`. It imports no other package of the project.
 
-Where to start: `config/key.py` (what a row is), then any module of `config/keys/`.
+Where to start: `config/key.py` (the definition of a row), then any module of `config/keys/`.
 """

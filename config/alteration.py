@@ -1,7 +1,7 @@
-"""Checking and applying what CreateTopics, AlterConfigs and IncrementalAlterConfigs ask for.
+"""Check and apply the changes of CreateTopics, AlterConfigs and IncrementalAlterConfigs.
 
-Everything here takes and gives mappings of key names to texts, which is what the metadata store
-keeps; `topic_config` makes typed values of them.
+Everything here takes and gives mappings of key names to texts, the form in the metadata store;
+`topic_config` turns them into typed values.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 LONGEST_VALUE_BYTES = 32_767
-"""No string of the protocol is longer: what is longer could be set and never be described."""
+"""Length limit of a string in the protocol: a longer value could be set but never described."""
 
 
 class Operation(IntEnum):
-    """What IncrementalAlterConfigs does to a key, by its code in the request."""
+    """Operation of IncrementalAlterConfigs on a key, by its code in the request."""
 
     SET = 0
     DELETE = 1
@@ -113,10 +113,10 @@ def alter_incrementally(
     changes: Iterable[tuple[str, Operation, str | None]],
     table: Mapping[str, NamedKey],
 ) -> dict[str, str]:
-    """Apply the operations of one IncrementalAlterConfigs resource to what is set now.
+    """Apply the operations of one IncrementalAlterConfigs resource to the current settings.
 
-    Nothing is validated but the operations themselves: an operation on a key that is no list, a
-    repeated key, a missing value and a list that has become too long raise.
+    Nothing is validated but the operations themselves: a list operation on another type of key, a
+    repeated key, a missing value and a list that becomes too long raise ConfigError.
     """
     changes = list(changes)
     _refuse_repetitions([name for name, _, _ in changes])

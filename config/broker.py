@@ -69,20 +69,20 @@ class BrokerConfig(
     TransactionKeys,
     ZooKeeperKeys,
 ):
-    """What a broker is configured to be; `BrokerConfig()` has Apache Kafka's defaults.
+    """Configuration of a broker; `BrokerConfig()` has Apache Kafka's defaults.
 
     One attribute per key of `server.properties`, underscores for dots; its rows: `config.keys`.
     """
 
     stated: Mapping[str, str] = field(default_factory=dict)
-    """What the property file and the command line said: names, unknown ones too, and texts."""
+    """Names and texts in the property file and on the command line, unknown names included."""
     places: Mapping[str, str] = field(default_factory=dict)
     """File and line, or option, of each name of `stated`."""
     providers: ConfigProviders = field(default_factory=ConfigProviders)
-    """What stands for variables in values, dynamic ones too."""
+    """Resolve variables in values, dynamic ones too."""
 
     def __init__(self, **values: object) -> None:
-        """Take values of keys, and defaults for all others. Raises TypeError for what is no key.
+        """Take values of keys, and defaults for all others. Raises TypeError for unknown names.
 
         Not written by `dataclass`: each process would compile 460 parameters when it starts.
         """

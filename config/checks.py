@@ -1,4 +1,4 @@
-"""What must hold between several broker keys; each of them alone is checked by its row."""
+"""Constraints between several broker keys; each key alone is checked by its row."""
 
 from __future__ import annotations
 

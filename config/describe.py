@@ -1,8 +1,8 @@
-"""What DescribeConfigs tells about topics, groups and brokers.
+"""Entries of DescribeConfigs for topics, groups and brokers.
 
-As Apache Kafka 4.3: a value is shown as what it means (`normal_text`), and so is a topic's or
-group's own setting among the synonyms; settings of brokers, and defaults of all brokers, are shown
-as they were written.
+As Apache Kafka 4.3: a value is shown in normal form (`normal_text`), and so is a topic's or group's
+own setting among the synonyms; settings of brokers, and defaults of all brokers, are shown as
+written.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ConfigEntry:
     """None for a key that was set but that nobody knows."""
     name: str
     value: str | None
-    """What holds now; None when there is no value, or when it must not be shown."""
+    """Effective value; None when there is no value, or when it must not be shown."""
     source: Source
     is_read_only: bool
     is_sensitive: bool
@@ -56,7 +56,7 @@ class ConfigEntry:
 
     @property
     def is_default(self) -> bool:
-        """What version 0 of DescribeConfigs knows instead of a source."""
+        """True for a default: version 0 of DescribeConfigs has this instead of a source."""
         return self.source is Source.DEFAULT
 
     @property
@@ -66,7 +66,7 @@ class ConfigEntry:
 
     @property
     def documentation(self) -> str | None:
-        """What the key does; None for one that nobody knows, or of one listener."""
+        """Documentation of the key; None for an unknown key, or one of a single listener."""
         if self.named_key is None or self.named_key.name != self.name:
             return None
         attribute = self.named_key.attribute
@@ -97,7 +97,7 @@ def describe_group(
 
 
 def describe_broker(layers: Layers, names: Collection[str] | None = None) -> list[ConfigEntry]:
-    """Describe every broker key, or those asked for, and what was set besides."""
+    """Describe every broker key, or the requested ones, and other settings."""
     known = [
         _describe_broker_key(named_key, broker_settings(named_key.name, layers))
         for named_key in _asked_for(BROKER_KEYS, names)
@@ -108,7 +108,7 @@ def describe_broker(layers: Layers, names: Collection[str] | None = None) -> lis
 def describe_cluster_default(
     layers: Layers, names: Collection[str] | None = None
 ) -> list[ConfigEntry]:
-    """Describe what is set for all brokers, as far as it is asked for."""
+    """Describe the defaults of all brokers, or the requested ones."""
     places = ((layers.cluster, Source.DYNAMIC_DEFAULT_BROKER),)
     return [
         _describe_default(name, text) or _describe_other(name, places)
@@ -169,7 +169,7 @@ def _describe_group_key(named_key: NamedKey, settings: list[Setting]) -> ConfigE
 
 
 def _with_own_normal(named_key: NamedKey, settings: list[Setting], own: Source) -> list[Setting]:
-    """Put what it means in the place of what was written for the topic or group itself."""
+    """Replace the topic's or group's own setting by its normal form."""
     return [
         setting._replace(text=_normal(named_key, setting)) if setting.source is own else setting
         for setting in settings
@@ -218,7 +218,7 @@ def _describe_dynamic_only(layers: Layers, names: Collection[str] | None) -> lis
 
 
 def _describe_others(layers: Layers, names: Collection[str] | None) -> list[ConfigEntry]:
-    """Describe what is set beside the tables: keys of one listener, and unknown ones."""
+    """Describe settings outside the tables: keys of one listener, and unknown ones."""
     found = {
         name: None
         for place, _ in _places(layers)
@@ -263,7 +263,7 @@ def _places(layers: Layers) -> Places:
 
 
 def _from_own_name(settings: list[Setting], name: str | None) -> tuple[Setting, ...]:
-    """Leave out what goes before a broker key's first setting by its own name, as Apache does.
+    """Leave out the entries before a broker key's first setting by its own name, as Apache does.
 
     So a key that is set only by a synonym, in larger units, has a value and shows no settings.
     """

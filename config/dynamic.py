@@ -1,4 +1,4 @@
-"""A broker's configuration while it runs: dynamic settings on top of what its file says."""
+"""A broker's configuration while it runs: dynamic settings on top of those in its file."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ REASON_FOR_RESTART = "it is read when the broker starts; set it in the property 
 def with_dynamic_settings(
     config: BrokerConfig, layers: Layers
 ) -> tuple[BrokerConfig, list[ConfigError]]:
-    """Put dynamic settings on top of a file's; returns what came of it and what was left out.
+    """Put dynamic settings on top of a file's; returns the result and the settings left out.
 
-    Left out is a value that its key does not accept, or that contradicts others: somebody wrote it
-    past the broker. Unknown keys are for plug-ins. `config` is what the file alone makes.
+    Left out is a value that its key does not accept, or that contradicts others: it was written to
+    the store by other means than the broker. Unknown keys are for plug-ins. `config` is that of the
+    file alone.
     """
     problems: list[ConfigError] = []
     for name, text in layers.cluster.items():
@@ -126,7 +127,7 @@ def _changed(config: BrokerConfig, name: str, text: str) -> BrokerConfig:
 
 
 def _changed_for_listener(config: BrokerConfig, name: str, text: str) -> BrokerConfig:
-    """For one listener: `for_listener` finds it among what the file says."""
+    """Set a key for one listener: `for_listener` finds it among the file's settings."""
     named_key = BROKER_KEYS.get(unprefixed(name))
     if named_key is None:
         return config

@@ -1,4 +1,4 @@
-"""What goes wrong with configuration."""
+"""Errors in a configuration."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What a configuration key is, and the functions with which rows declare one.
+"""Definition of a configuration key, and the functions with which rows declare one.
 
 A row is a dataclass field::
 
     log_segment_bytes: int = integer(1 << 30, low=14, importance=HIGH, scope=CLUSTER_WIDE)
     '''Size at which the active segment is closed and a new one is begun.'''
 
-The field's type is what the rest of the broker sees; the `Key` in its metadata is what parsing,
-DescribeConfigs and the documentation see; its docstring is the key's documentation.
+The field's type is for the rest of the broker; the `Key` in its metadata is for parsing,
+DescribeConfigs and the documentation; its docstring is the key's documentation.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Type(IntEnum):
 
 
 class Importance(Enum):
-    """How likely it is that a user has to know the key."""
+    """Importance of a key for users, as in Apache Kafka's documentation."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -49,7 +49,7 @@ class Importance(Enum):
 
 
 class Scope(Enum):
-    """When and where a broker key can change."""
+    """Scope in which a broker key can change at run time."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -78,9 +78,9 @@ class Key:
     importance: Importance = MEDIUM
     scope: Scope = READ_ONLY
     acts: bool = False
-    """Whether the broker acts on it; otherwise setting it gets a warning."""
+    """True if the broker acts on it; otherwise setting it logs a warning."""
     needs_restart: bool = False
-    """Whether it is read at the start only, though Apache Kafka's brokers change it later."""
+    """True if it is read only at the start, though Apache Kafka's brokers can change it later."""
     internal: bool = False
     """Apache Kafka keeps it out of its documentation and of DescribeConfigs."""
     name: str | None = None
@@ -90,17 +90,17 @@ class Key:
 
     @property
     def is_changeable(self) -> bool:
-        """Whether a running broker takes another value, for itself, all, or a listener."""
+        """True if a running broker takes a new value, for itself, for all, or for a listener."""
         return self.scope is not READ_ONLY and not self.needs_restart
 
     @property
     def is_sensitive(self) -> bool:
-        """Whether the value may never be shown."""
+        """True if the value may never be shown."""
         return self.type is Type.PASSWORD
 
 
 class Row(TypedDict, total=False):
-    """What a row may say besides type and default: the fields of `Key`, short forms of rules."""
+    """Properties of a row besides type and default: fields of `Key`, and short forms of rules."""
 
     rule: Rule
     low: float
@@ -158,7 +158,7 @@ def string(default: str | None, **row: Unpack[Row]) -> str | None:
 
 
 def strings(*default: str, **row: Unpack[Row]) -> tuple[str, ...]:
-    """Declare a LIST key whose order means something; `choices` closes the set of elements."""
+    """Declare a LIST key whose order is significant; `choices` closes the set of elements."""
     return _declare(Type.LIST, default, row)
 
 
@@ -169,7 +169,7 @@ def optional_strings(**row: Unpack[Row]) -> tuple[str, ...]:
 
 
 def string_set(*default: str, **row: Unpack[Row]) -> frozenset[str]:
-    """Declare a LIST key whose order means nothing; `choices` closes the set of elements."""
+    """Declare a LIST key whose order is irrelevant; `choices` closes the set of elements."""
     return _declare(Type.LIST, frozenset(default), row)
 
 
@@ -193,7 +193,7 @@ def _field(key: Key, default: V) -> V:
 
 
 def _spelled_out(row: Row) -> Any:  # noqa: ANN401  # what is left of the row are fields of Key
-    """Make rules of their short forms."""
+    """Expand short forms into rules."""
     low, high, choices = row.pop("low", None), row.pop("high", None), row.pop("choices", None)
     if choices is not None:
         row["rule"] = OneOf(choices)

@@ -1,4 +1,4 @@
-"""From a property file and overrides to a `BrokerConfig`, with a line about everything odd."""
+"""Build a `BrokerConfig` from a property file and overrides, with a line about each oddity."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 _OVERRIDE = "--override"
 
 _LOGIN_OF_NONE = re.compile(r"(?:listener\.name\.[^.]+\.)?sasl\.jaas\.config")
-"""Keys of login modules that do not say whose."""
+"""Keys of login modules without the name of a mechanism."""
 _WITHOUT_EFFECT = {
     "process.roles": "there is no KRaft; metadata is kept beside the logs (GAPS.md)",
 }
-"""What to say of keys whose lack of effect a user must not miss."""
+"""Remarks on keys whose lack of effect a user must not miss."""
 
 
 class _Statement(NamedTuple):
@@ -47,7 +47,7 @@ class _Statement(NamedTuple):
 
 
 class _Remark(NamedTuple):
-    """Something to tell about a statement; remarks sort in the order of statements."""
+    """A remark on a statement; remarks sort in the order of statements."""
 
     number: int
     text: str
@@ -62,11 +62,10 @@ def load_broker_config(
 ) -> tuple[BrokerConfig, list[str]]:
     """Read a property file and put `key=value` overrides on top.
 
-    `environment` is what `config.providers` may read variables of; `process` says which of several
-    brokers of the file this is for (`config.machine.processes`), None that it is for all of it.
-    Return the configuration and the warnings about it, each a line that begins with file and line
-    number. Raise ConfigError when a value cannot be used, with a line for each such value, and
-    for each warning.
+    `environment` holds the variables for `config.providers`; `process` is one of several brokers of
+    the file (`config.machine.processes`), None the whole file. Return the configuration and the
+    warnings about it, each a line that begins with file and line number. Raise ConfigError when a
+    value cannot be used, with a line for each such value, and for each warning.
     """
     statements = list(_read(Path(path), overrides))
     remarks = list(_repetitions(statements))
@@ -116,7 +115,7 @@ def _read(path: Path, overrides: Sequence[str]) -> Iterable[_Statement]:
 def _of_process(
     statements: Sequence[_Statement], whole: BrokerConfig, process: Process
 ) -> Iterator[_Statement]:
-    """What one process goes by: what holds for all, what is derived, and what is for it alone."""
+    """Yield the statements of one process: common ones, derived ones, and its own."""
     for_all = [one for one in statements if own_key(one.name) is None]
     yield from for_all
     stated = {one.name: one for one in for_all}
@@ -151,7 +150,7 @@ def _remark(statement: _Statement, text: str, *, is_fatal: bool = False) -> _Rem
 def _resolved(
     written: Mapping[str, _Statement], providers: ConfigProviders
 ) -> tuple[dict[str, _Statement], list[_Remark]]:
-    """The statements with what providers have in them; and remarks about what is not to be had."""
+    """Return the statements with variables resolved, and remarks on those that cannot be."""
     effective, remarks = {}, []
     for name, statement in written.items():
         text = statement.text
@@ -221,7 +220,7 @@ def _warning(statement: _Statement) -> str | None:
 
 
 def about_unknown_key(name: str) -> str | None:
-    """What to tell of a key that no broker, listener or provider has; None if one has it."""
+    """Return the remark on a key of no broker, listener or provider; None for a known key."""
     own = own_key(name)
     if own is not None:
         return about_unknown_key(own[1])
@@ -258,7 +257,7 @@ def _build(
 
 
 def _about_keys(problem: ConfigError, effective: Mapping[str, _Statement]) -> _Remark:
-    """Put a place in front of what is wrong with several keys together, if one of them has one."""
+    """Put a place in front of a problem with several keys together, if one of them has one."""
     stated = [effective[key] for key in problem.keys if key in effective]
     if stated:
         return _remark(stated[0], str(problem), is_fatal=True)

@@ -1,11 +1,11 @@
-"""Which of several settings of one key holds, and where each came from.
+"""Order of precedence among several settings of one key, and their sources.
 
 Strongest first: the topic's or the group's own, this broker's dynamic one, the cluster's dynamic
 default, the property file, Apache Kafka's default. Within one place, the first of a key's synonyms
 wins: `log.retention.ms` over `log.retention.minutes` over `log.retention.hours`.
 
-This is the only place that knows the order. It works on texts, because DescribeConfigs shows what
-was written and not what it came to mean.
+This is the only place that knows the order. It works on texts, because DescribeConfigs shows
+settings as written.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SYNONYMS = {
 
 
 class Source(IntEnum):
-    """Where a setting came from, by its code in DescribeConfigs."""
+    """Source of a setting, by its code in DescribeConfigs."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC = 1
@@ -51,7 +51,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """What was set for one broker, by place; each maps key names to texts."""
+    """Settings of one broker, by place; each maps key names to texts."""
 
     file: Mapping[str, str] = field(default_factory=dict)
     """The property file, command line overrides included."""

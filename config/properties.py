@@ -25,11 +25,11 @@ _NO_TEXT = re.compile(r"[^\t\n\f\r\x20-\x7e\x80-\xff]")
 _FOUR_DIGITS = re.compile(r"[0-9a-fA-F]{4}")
 
 ENCODING = "iso-8859-1"
-"""What Java reads property files as; anything else needs a `\\uXXXX` escape."""
+"""Encoding in which Java reads property files; other characters need a `\\uXXXX` escape."""
 
 
 BYTE_ORDER_MARK = "\xef\xbb\xbf"
-"""What some editors put before the first key, read as that encoding."""
+"""Byte order mark of some editors before the first key, read as that encoding."""
 
 
 class MalformedFileError(ConfigError):
@@ -128,7 +128,7 @@ def _unescaped(text: str, number: int) -> str:
 
 
 def _escape(text: str, position: int, number: int) -> tuple[str, int]:
-    """Read what follows a backslash; return it and where the text goes on."""
+    """Decode the escape after a backslash; return it and the position after it."""
     letter = text[position : position + 1]
     if letter != "u":
         return _ESCAPES.get(letter, letter), position + 1

@@ -1,4 +1,4 @@
-"""Which values of a type a key accepts beyond being of that type."""
+"""Rules for the values of a key, beyond those of its type."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class RangeOr:
     high: int
 
     def check(self, name: str, value: object) -> None:
-        """Raise ConfigError that says what the number should have been."""
+        """Raise ConfigError with the allowed range of the number."""
         assert isinstance(value, int)
         if value != self.special and not self.low <= value <= self.high:
             why = f"Value must be between {self.low} and {self.high} or equal to {self.special}"
@@ -109,7 +109,7 @@ class Principals:
     """Principals with semicolons between them, each as `User:alice`."""
 
     def check(self, name: str, value: object) -> None:
-        """Raise ConfigError that names what is no principal."""
+        """Raise ConfigError that names an invalid principal."""
         assert isinstance(value, str)
         for principal in filter(None, map(str.strip, value.split(";"))):
             if ":" not in principal:
@@ -125,7 +125,7 @@ class ThrottledReplicas:
     """`*`, or a list of `partition:broker` pairs; empty elements count for nothing."""
 
     def check(self, name: str, value: object) -> None:
-        """Raise ConfigError that says what a throttled replica looks like."""
+        """Raise ConfigError with the format of a throttled replica."""
         elements = sorted_or_as_is(value)
         is_all = "".join(elements) == ALL_REPLICAS
         if not is_all and not all(map(_THROTTLED_REPLICA.fullmatch, elements)):
@@ -158,7 +158,7 @@ class Durations:
 
 
 def milliseconds(text: str) -> int:
-    """`90s` is 90,000. ValueError for what is no number with a unit."""
+    """`90s` is 90,000. ValueError for other texts than a number with a unit."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not a number with one of the units {', '.join(_UNITS_MS)}")

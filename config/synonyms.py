@@ -1,4 +1,4 @@
-"""How a topic key's default comes out of broker keys.
+"""Defaults of topic keys from broker keys.
 
 A topic key names its broker keys strongest first: `retention.ms` takes `log.retention.ms`, else
 `log.retention.minutes`, else `log.retention.hours`. The unit is in the broker key's name.
@@ -29,7 +29,7 @@ def in_milliseconds(broker_key: str, value: Value) -> Value:
 
 
 def text_in_milliseconds(broker_key: str, text: str) -> str:
-    """As `in_milliseconds`, of a value as it is shown."""
+    """As `in_milliseconds`, for a value as it is shown."""
     is_number = broker_key.rpartition(".")[2] in _MILLISECONDS_IN
     return str(in_milliseconds(broker_key, int(text))) if is_number else text
 

@@ -21,12 +21,13 @@ from config.rules import Durations, RangeOr, ThrottledReplicas
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicConfig:
-    """What a topic is configured to be; `TopicConfig()` is Apache Kafka's default topic."""
+    """Configuration of a topic; `TopicConfig()` is Apache Kafka's default topic."""
 
     cleanup_policy: frozenset[str] = string_set(
         "delete", choices=("compact", "delete"), acts=True, broker_keys=("log.cleanup.policy",)
     )
-    """How old records go: `delete` drops segments, `compact` keeps the last of each key."""
+    """Cleanup of old records: `delete` drops segments, `compact` keeps the last record of each
+    key."""
 
     compression_gzip_level: int = integer(
         -1, rule=RangeOr(-1, 1, 9), acts=True, broker_keys=("compression.gzip.level",)
@@ -54,27 +55,26 @@ class TopicConfig:
     delete_retention_ms: int = long(
         86_400_000, low=0, acts=True, broker_keys=("log.cleaner.delete.retention.ms",)
     )
-    """How long compaction keeps a tombstone for readers who are still behind it."""
+    """Time for which compaction keeps a tombstone for readers that are still behind it."""
 
     delivery_delay_enable: bool = boolean(False, importance=LOW, acts=True)
-    """Whether a record waits that says so in `deliver-at` or `deliver-after` (docs/messaging.md).
+    """Hold back records with a header `deliver-at` or `deliver-after` (docs/messaging.md).
 
-    What waits already is delivered all the same when this is turned off.
-    """
+    Records that wait already are still delivered when this is turned off."""
 
     delivery_delay_max_ms: int = long(604_800_000, low=0, importance=LOW, acts=True)
     """Longest delay of a record; one that asks for more is refused."""
 
     delivery_delay_ms: int = long(0, low=0, importance=LOW, acts=True)
-    """Delay of records whose headers say nothing, where `delivery.delay.enable` is set."""
+    """Delay of records without delay headers, where `delivery.delay.enable` is set."""
 
     errors_deadletterqueue_group_enable: bool = boolean(False)
-    """Whether share groups may write dead letters to the topic."""
+    """Allow share groups to write dead letters to the topic."""
 
     file_delete_delay_ms: int = long(
         60_000, low=0, acts=True, broker_keys=("log.segment.delete.delay.ms",)
     )
-    """How long a deleted segment's files stay on disk for readers that still hold them."""
+    """Time for which a deleted segment's files stay on disk for readers that still hold them."""
 
     flush_messages: int = long(
         LONG_MAX, low=1, acts=True, broker_keys=("log.flush.interval.messages",)
@@ -109,10 +109,9 @@ class TopicConfig:
     """Segment size without the usual lower bound, for tests of Apache Kafka itself."""
 
     key_index_enable: bool = boolean(False, importance=LOW, acts=True)
-    """Whether closed segments get an index by key and by the header `message-id`.
+    """Index closed segments by key and by the header `message-id`.
 
-    This broker's alone. `key.index.port` is where records are looked up.
-    """
+    This broker's alone. Records are looked up at `key.index.port`."""
 
     leader_replication_throttled_replicas: tuple[str, ...] = strings(
         rule=ThrottledReplicas(), acts=True
@@ -146,7 +145,7 @@ class TopicConfig:
     message_downconversion_enable: bool = boolean(
         True, importance=LOW, broker_keys=("log.message.downconversion.enable",)
     )
-    """Whether batches are rewritten for consumers of older record formats; they never are here."""
+    """Rewrite batches for consumers of older record formats; never done here."""
 
     message_format_version: str = string("3.0-IV1", broker_keys=("log.message.format.version",))
     """Record format version of Apache Kafka before 3.0; accepted and without effect."""
@@ -154,12 +153,12 @@ class TopicConfig:
     message_timestamp_after_max_ms: int = long(
         HOUR_MS, low=0, acts=True, broker_keys=("log.message.timestamp.after.max.ms",)
     )
-    """How far a record's timestamp may lie ahead of the broker's clock."""
+    """Largest lead of a record's timestamp over the broker's clock."""
 
     message_timestamp_before_max_ms: int = long(
         LONG_MAX, low=0, acts=True, broker_keys=("log.message.timestamp.before.max.ms",)
     )
-    """How far a record's timestamp may lie behind the broker's clock."""
+    """Largest lag of a record's timestamp behind the broker's clock."""
 
     message_timestamp_difference_max_ms: int = long(
         LONG_MAX, low=0, acts=True, broker_keys=("log.message.timestamp.difference.max.ms",)
@@ -172,7 +171,7 @@ class TopicConfig:
         acts=True,
         broker_keys=("log.message.timestamp.type",),
     )
-    """Whether a record carries the time it was created or the time it was appended."""
+    """Timestamp of a record: the time of its creation, or that of its append."""
 
     min_cleanable_dirty_ratio: float = double(
         0.5, low=0, high=1, acts=True, broker_keys=("log.cleaner.min.cleanable.ratio",)
@@ -188,7 +187,7 @@ class TopicConfig:
     """In-sync replicas needed to accept a produce request with acks=all."""
 
     preallocate: bool = boolean(False, broker_keys=("log.preallocate",))
-    """Whether a new segment's file is created at its full size."""
+    """Create a new segment's file at its full size."""
 
     remote_copy_lag_bytes: int = long(-1, low=-1, broker_keys=("log.remote.copy.lag.bytes",))
     """Newest bytes of closed segments that are not copied to tiered storage yet."""
@@ -197,13 +196,13 @@ class TopicConfig:
     """Age before which a closed segment is not copied to tiered storage."""
 
     remote_log_copy_disable: bool = boolean(False)
-    """Whether copying segments to tiered storage is stopped."""
+    """Stop copying segments to tiered storage."""
 
     remote_log_delete_on_disable: bool = boolean(False)
-    """Whether turning tiered storage off deletes what it holds."""
+    """Delete the topic's tiered segments when tiered storage is turned off."""
 
     remote_storage_enable: bool = boolean(False)
-    """Whether the topic's older segments go to tiered storage."""
+    """Copy the topic's older segments to tiered storage."""
 
     retention_bytes: int = long(-1, acts=True, broker_keys=("log.retention.bytes",))
     """Size a partition may reach before its oldest segments are deleted; -1 is no limit."""
@@ -227,10 +226,9 @@ class TopicConfig:
     """Delay of the first retry with `retry.policy=exponential`; it doubles with each one."""
 
     retry_dead_letter_topic: str = string("", importance=LOW, acts=True)
-    """Where records go that have failed too often.
+    """Topic for records that have failed too often.
 
-    Empty means the topic's own name with `.dlq` at its end, in the place of `.retry` if it has it.
-    """
+    Empty means the topic's own name with the suffix `.dlq`, instead of `.retry` if it has that."""
 
     retry_levels: tuple[str, ...] = strings(
         *("10s", "30s", "1m", "2m", "3m", "4m", "5m", "6m"),
@@ -250,10 +248,10 @@ class TopicConfig:
     retry_policy: str = string(
         "none", choices=("none", "levels", "exponential"), importance=LOW, acts=True
     )
-    """Makes this a retry topic: what is sent to it is given back after a delay (docs/messaging.md).
+    """Makes this a retry topic: records sent to it are given back after a delay
+    (docs/messaging.md).
 
-    By `retry.levels` or by `retry.backoff.ms`. Includes what `delivery.delay.enable` does.
-    """
+    By `retry.levels` or by `retry.backoff.ms`. Includes what `delivery.delay.enable` does."""
 
     segment_bytes: int = integer(1 << 30, low=14, acts=True, broker_keys=("log.segment.bytes",))
     """Size at which the active segment is closed and a new one is begun."""
@@ -288,9 +286,9 @@ class TopicConfig:
     unclean_leader_election_enable: bool = boolean(
         False, acts=True, broker_keys=("unclean.leader.election.enable",)
     )
-    """Whether a replica that is not in sync may become leader, which can lose records."""
+    """Allow a replica that is not in sync to become leader, which can lose records."""
 
     @property
     def is_retry_topic(self) -> bool:
-        """Whether records that were sent to it are given back later."""
+        """True if records sent to it are given back later."""
         return self.retry_policy != "none"

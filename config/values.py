@@ -19,7 +19,7 @@ _DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?"
 _COMMA = re.compile(r"\s*,\s*", re.ASCII)
 _BITS = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}
 _BLANKS = "".join(map(chr, range(ord(" ") + 1)))
-"""What Java's `String.trim` takes off both ends: no-break spaces stay, control characters go."""
+"""Characters that Java's `String.trim` strips: no-break spaces stay, control characters go."""
 _PLAIN_DOUBLES = (1e-3, 1e7)
 """Java writes a double without an exponent from the first up to the second."""
 
@@ -55,9 +55,9 @@ def refuse_repetitions(name: str, key: Key, text: str) -> None:
 
 
 def normal_text(name: str, key: Key, text: str) -> str:
-    """Write the value of a text as DescribeConfigs shows it: `TRUE` is true, `a , b` is a,b.
+    """Format a text as DescribeConfigs shows it: `TRUE` is true, `a , b` is a,b.
 
-    A text that is no value of the key stays as it is: the value may be another broker's.
+    An invalid value of the key stays unchanged: it may be another broker's.
     """
     try:
         value = parse_value(name, key, text)

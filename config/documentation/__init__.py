@@ -1,4 +1,4 @@
-"""What the rows say of themselves: for DescribeConfigs, and for `docs/configuration.md`.
+"""Documentation of the rows: for DescribeConfigs, and for `docs/configuration.md`.
 
 Start in `docstrings`; `python -m config.documentation.reference FILE` writes the page.
 """

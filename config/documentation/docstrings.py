@@ -1,6 +1,6 @@
 """The rows' docstrings, which Python itself does not keep.
 
-They are read from the source of the modules that hold the rows, once, when somebody asks.
+They are read from the source of the modules that hold the rows, once, on first use.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from config.topic import TopicConfig
 
 
 def document_broker_key(attribute: str) -> str:
-    """Say what a broker key does."""
+    """Return the documentation of a broker key."""
     return _broker_documentation()[attribute]
 
 
 def document_topic_key(attribute: str) -> str:
-    """Say what a topic key does."""
+    """Return the documentation of a topic key."""
     return _docstrings(TopicConfig)[attribute]
 
 
 def document_group_key(attribute: str) -> str:
-    """Say what a group key does."""
+    """Return the documentation of a group key."""
     return _docstrings(GroupConfig)[attribute]
 
 

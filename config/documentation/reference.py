@@ -66,7 +66,7 @@ def render() -> str:
 
 
 def _change(named_key: NamedKey) -> str:
-    """When and where the key can change here, where fewer can than in Apache Kafka."""
+    """Return the scope in which the key can change here; narrower for some than in Apache Kafka."""
     key = named_key.key
     return (key.scope if key.is_changeable else READ_ONLY).value
 

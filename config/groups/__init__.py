@@ -1,4 +1,4 @@
-"""The configuration of single groups (GROUP resources): rows, their limits, what they may be.
+"""The configuration of single groups (GROUP resources): rows, limits and checks.
 
 Start with `group.py`.
 """

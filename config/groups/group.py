@@ -10,7 +10,7 @@ from config.key import LOW, boolean, integer, long, string, strings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConfig:
-    """What a group is configured to be; `GroupConfig()` is Apache Kafka's default group."""
+    """Configuration of a group; `GroupConfig()` is Apache Kafka's default group."""
 
     consumer_assignment_interval_ms: int = integer(
         1000, low=0, acts=True, broker_keys=("group.consumer.assignment.interval.ms",)
@@ -20,12 +20,12 @@ class GroupConfig:
     consumer_assignor_offload_enable: bool = boolean(
         True, internal=True, broker_keys=("group.consumer.assignor.offload.enable",)
     )
-    """Whether Apache Kafka assigns on a thread of its own."""
+    """Compute assignments on a separate thread in Apache Kafka."""
 
     consumer_heartbeat_interval_ms: int = integer(
         5000, low=1, acts=True, broker_keys=("group.consumer.heartbeat.interval.ms",)
     )
-    """How often members of the consumer group send heartbeats."""
+    """Interval between heartbeats of the consumer group's members."""
 
     consumer_session_timeout_ms: int = integer(
         45_000, low=1, acts=True, broker_keys=("group.consumer.session.timeout.ms",)
@@ -33,7 +33,7 @@ class GroupConfig:
     """Silence after which a member of the consumer group is removed."""
 
     errors_deadletterqueue_copy_record_enable: bool = boolean(False)
-    """Whether dead letters of the share group have the key and the value of their record."""
+    """Copy key and value of the record into dead letters of the share group."""
 
     errors_deadletterqueue_topic_name: str = string("")
     """Topic for dead letters of the share group."""
@@ -46,13 +46,13 @@ class GroupConfig:
     share_assignor_offload_enable: bool = boolean(
         True, internal=True, broker_keys=("group.share.assignor.offload.enable",)
     )
-    """Whether Apache Kafka assigns on a thread of its own."""
+    """Compute assignments on a separate thread in Apache Kafka."""
 
     share_auto_offset_reset: str = string("latest", rule=OffsetReset(), acts=True)
-    """Where the share group begins in a partition that it has not read yet.
+    """Start offset of the share group in a partition that it has not read yet.
 
-    `earliest`, `latest`, or `by_duration:` and how long ago, in ISO 8601 (`by_duration:PT1H`).
-    """
+    `earliest`, `latest`, or `by_duration:` and an ISO 8601 duration before now
+    (`by_duration:PT1H`)."""
 
     share_delivery_count_limit: int = integer(
         5, low=2, acts=True, broker_keys=("group.share.delivery.count.limit",)
@@ -62,12 +62,13 @@ class GroupConfig:
     share_heartbeat_interval_ms: int = integer(
         5000, low=1, acts=True, broker_keys=("group.share.heartbeat.interval.ms",)
     )
-    """How often members of the share group send heartbeats."""
+    """Interval between heartbeats of the share group's members."""
 
     share_isolation_level: str = string(
         "read_uncommitted", choices=("read_committed", "read_uncommitted"), acts=True
     )
-    """Whether the share group is given records of transactions that are open or aborted."""
+    """Isolation level of the share group: with `read_uncommitted`, records of open and aborted
+    transactions are delivered."""
 
     share_partition_max_record_locks: int = integer(
         2000, low=100, acts=True, broker_keys=("group.share.partition.max.record.locks",)
@@ -77,10 +78,10 @@ class GroupConfig:
     share_record_lock_duration_ms: int = integer(
         30_000, low=1000, acts=True, broker_keys=("group.share.record.lock.duration.ms",)
     )
-    """How long a record is in delivery before others may have it."""
+    """Time for which an acquired record is locked for its member."""
 
     share_renew_acknowledge_enable: bool = boolean(True, acts=True)
-    """Whether members of the share group may prolong the time they have for a record."""
+    """Allow members of the share group to renew the lock of a record."""
 
     share_session_timeout_ms: int = integer(
         45_000, low=1, acts=True, broker_keys=("group.share.session.timeout.ms",)
@@ -94,7 +95,7 @@ class GroupConfig:
         acts=True,
         broker_keys=("group.streams.acceptable.recovery.lag",),
     )
-    """Lag up to which a task of the streams group counts as restored, as members are told."""
+    """Lag up to which a task of the streams group counts as restored; sent to its members."""
 
     streams_assignment_interval_ms: int = integer(
         1000, low=0, acts=True, broker_keys=("group.streams.assignment.interval.ms",)
@@ -107,17 +108,17 @@ class GroupConfig:
     streams_assignor_offload_enable: bool = boolean(
         True, internal=True, broker_keys=("group.streams.assignor.offload.enable",)
     )
-    """Whether Apache Kafka assigns on a thread of its own."""
+    """Compute assignments on a separate thread in Apache Kafka."""
 
     streams_heartbeat_interval_ms: int = integer(
         5000, low=1, acts=True, broker_keys=("group.streams.heartbeat.interval.ms",)
     )
-    """How often members of the streams group send heartbeats."""
+    """Interval between heartbeats of the streams group's members."""
 
     streams_initial_rebalance_delay_ms: int = integer(
         3000, low=0, acts=True, broker_keys=("group.streams.initial.rebalance.delay.ms",)
     )
-    """How long the streams group, when empty, waits for more members."""
+    """Time that an empty streams group waits for more members."""
 
     streams_num_standby_replicas: int = integer(
         0, low=0, acts=True, broker_keys=("group.streams.num.standby.replicas",)
@@ -146,4 +147,4 @@ class GroupConfig:
         acts=True,
         broker_keys=("group.streams.task.offset.interval.ms",),
     )
-    """How often members of the streams group report how far their tasks are."""
+    """Interval at which members of the streams group report the offsets of their tasks."""

@@ -1,7 +1,7 @@
-"""What a group's own configuration may be, and what of it holds.
+"""Limits of a group's own configuration, and its effective values.
 
-The broker bounds what groups ask for. A value outside is refused when it is set; if the bounds
-change afterwards, the bound holds in its place, as in Apache Kafka.
+The broker sets bounds. A value outside is refused when it is set; if the bounds change afterwards,
+the bound is used in its place, as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _LARGER_THAN = {
     f"{kind}.session.timeout.ms": f"{kind}.heartbeat.interval.ms"
     for kind in ("consumer", "share", "streams")
 }
-"""What has to be larger than what."""
+"""For each key, a key whose value must be smaller."""
 
 
 def validate_group_config(overrides: Mapping[str, str], broker: BrokerConfig) -> dict[str, Value]:

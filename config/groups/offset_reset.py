@@ -1,4 +1,4 @@
-"""Where a share group begins: at the first record, behind the last, or so long ago (KIP-1106)."""
+"""Start offset of a share group: earliest, latest, or by duration (KIP-1106)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EARLIEST, LATEST = "earliest", "latest"
 BY_DURATION = "by_duration:"
 LONGEST_DURATION_MS = (1 << 63) - 1
 
-# What `java.time.Duration.parse` takes: days to seconds, each with a sign of its own.
+# Syntax of `java.time.Duration.parse`: days to seconds, each with a sign of its own.
 _DURATION = re.compile(
     r"(?P<sign>[-+]?)P(?:(?P<days>[-+]?[0-9]+)D)?"
     r"(?:T(?=[-+0-9])(?:(?P<hours>[-+]?[0-9]+)H)?(?:(?P<minutes>[-+]?[0-9]+)M)?"
@@ -23,9 +23,9 @@ _LONGEST_TEXT = 100
 
 
 def duration_ms(reset: str) -> int | None:
-    """How long ago to begin, of `by_duration:PT1H` 3,600,000; None for the other two ways.
+    """Return the duration before now, of `by_duration:PT1H` 3,600,000; None for the other two.
 
-    Raises ValueError for what is none of the three.
+    Raises ValueError for any other text.
     """
     if reset in (EARLIEST, LATEST):
         return None

@@ -1,4 +1,4 @@
-"""How the log cleaner compacts."""
+"""The log cleaner."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from config.key import CLUSTER_WIDE, DOUBLE_MAX, LONG_MAX, boolean, double, inte
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class CleanerKeys:
-    """How the log cleaner compacts."""
+    """Log cleaner."""
 
     log_cleaner_backoff_ms: int = long(15_000, low=0, acts=True, scope=CLUSTER_WIDE)
-    """How long the cleaner rests when nothing is worth cleaning."""
+    """Pause of the cleaner when no log needs cleaning."""
 
     log_cleaner_dedupe_buffer_size: int = long(128 << 20, acts=True, scope=CLUSTER_WIDE)
     """Memory all cleaner threads together may use to remember keys."""
@@ -21,10 +21,10 @@ class CleanerKeys:
     """Default of the topic key `delete.retention.ms`."""
 
     log_cleaner_enable: bool = boolean(True, acts=True)
-    """Whether compacted topics are compacted."""
+    """Compact the topics whose `cleanup.policy` includes `compact`."""
 
     log_cleaner_io_buffer_load_factor: float = double(0.9, acts=True, scope=CLUSTER_WIDE)
-    """How full the cleaner's memory of keys may get."""
+    """Load factor of the cleaner's key map."""
 
     log_cleaner_io_buffer_size: int = integer(512 << 10, low=0, acts=True, scope=CLUSTER_WIDE)
     """Memory all cleaner threads together may use to read and write."""

@@ -16,7 +16,7 @@ class GroupKeys:
     """Wait between two assignments of one consumer group."""
 
     group_consumer_assignor_offload_enable: bool = boolean(True, internal=True, scope=CLUSTER_WIDE)
-    """Whether Apache Kafka assigns on a thread of its own."""
+    """Compute assignments on a separate thread in Apache Kafka."""
 
     group_consumer_assignors: tuple[str, ...] = strings(
         "org.apache.kafka.coordinator.group.assignor.UniformAssignor",
@@ -27,7 +27,7 @@ class GroupKeys:
     """Assignors the broker offers to consumer groups; the first is the default."""
 
     group_consumer_heartbeat_interval_ms: int = integer(5000, low=1, acts=True)
-    """How often members of consumer groups send heartbeats."""
+    """Interval between heartbeats of consumer group members."""
 
     group_consumer_max_assignment_interval_ms: int = integer(15_000, low=0, acts=True)
     """Upper bound of a group's own assignment interval."""
@@ -46,7 +46,7 @@ class GroupKeys:
         rule=OneOf(("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"), ignore_case=True),
         acts=True,
     )
-    """Whether groups may change between the two protocols with members in them."""
+    """Conversions of groups between the two protocols that are allowed while they have members."""
 
     group_consumer_min_assignment_interval_ms: int = integer(0, low=0, acts=True)
     """Lower bound of a group's own assignment interval."""
@@ -60,13 +60,13 @@ class GroupKeys:
     group_consumer_regex_refresh_interval_ms: int = integer(
         600_000, low=10_000, internal=True, acts=True
     )
-    """How often subscriptions by pattern are matched anew."""
+    """Interval at which subscriptions by pattern are matched against the topics."""
 
     group_consumer_session_timeout_ms: int = integer(45_000, low=1, acts=True)
     """Silence after which a member of a consumer group is removed."""
 
     group_coordinator_append_linger_ms: int = integer(10, low=-1)
-    """How long the group coordinator gathers writes into one batch."""
+    """Time for which the group coordinator gathers writes into one batch."""
 
     group_coordinator_background_threads: int = integer(2, low=1, importance=HIGH)
     """Threads for the group coordinator's slow work."""
@@ -77,7 +77,7 @@ class GroupKeys:
     """Largest write buffer the group coordinator keeps for reuse."""
 
     group_coordinator_new_enable: bool = boolean(False, internal=True)
-    """Whether Apache Kafka 3.9 uses its newer coordinator."""
+    """Use the newer coordinator in Apache Kafka 3.9."""
 
     group_coordinator_rebalance_protocols: tuple[str, ...] = strings(
         *("classic", "consumer", "streams"),
@@ -90,7 +90,7 @@ class GroupKeys:
     """Threads the group coordinator runs on."""
 
     group_initial_rebalance_delay_ms: int = integer(3000, acts=True)
-    """How long an empty classic group waits for more members to join."""
+    """Time that an empty classic group waits for more members to join."""
 
     group_max_session_timeout_ms: int = integer(1_800_000, acts=True)
     """Longest session timeout a member of a classic group may ask for."""

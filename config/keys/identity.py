@@ -1,4 +1,4 @@
-"""Who this broker is, and how it starts and stops."""
+"""Identity of the broker, its start and shutdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from config.key import CLUSTER_WIDE, HIGH, LONG_MAX, boolean, integer, long, str
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class IdentityKeys:
-    """Who this broker is, and how it starts and stops."""
+    """Broker identity, start and shutdown."""
 
     background_threads: int = integer(10, low=1, importance=HIGH, scope=CLUSTER_WIDE)
     """Threads Apache Kafka uses for background work."""
@@ -18,22 +18,22 @@ class IdentityKeys:
     """This broker's number in the cluster; -1 has one generated, or takes the one on disk."""
 
     broker_id_generation_enable: bool = boolean(True, acts=True)
-    """Whether a broker without `broker.id` is given one."""
+    """Generate an id for a broker without `broker.id`."""
 
     broker_rack: str | None = string(None, acts=True)
-    """Where the broker stands; replicas are spread over racks."""
+    """Rack of the broker; replicas are spread over racks."""
 
     controlled_shutdown_enable: bool = boolean(True, acts=True)
-    """Whether a stopping broker first hands its leaderships to others."""
+    """Hand leaderships over to other brokers before stopping."""
 
     controlled_shutdown_max_retries: int = integer(3, acts=True)
-    """How often the hand-over is tried."""
+    """Number of attempts to hand leaderships over."""
 
     controlled_shutdown_retry_backoff_ms: int = long(5000, acts=True)
     """Wait before the hand-over is tried again."""
 
     node_id: int = integer(-1, importance=HIGH, acts=True)
-    """What `broker.id` is called where metadata is kept in a Raft quorum; a synonym here."""
+    """Synonym of `broker.id`, named so where metadata is kept in a Raft quorum."""
 
     reserved_broker_max_id: int = integer(1000, low=0, acts=True)
     """Largest `broker.id` a user may choose; generated ones are larger."""
@@ -42,7 +42,7 @@ class IdentityKeys:
     """Time after which a start that has not finished is given up."""
 
     unstable_api_versions_enable: bool = boolean(False, importance=HIGH, internal=True)
-    """Whether request versions still under development are offered."""
+    """Offer request versions that are still under development."""
 
     unstable_feature_versions_enable: bool = boolean(False, importance=HIGH, internal=True)
-    """Whether feature versions still under development are offered."""
+    """Offer feature versions that are still under development."""

@@ -12,7 +12,7 @@ class KeyIndexKeys:
     """Look-ups of records by key."""
 
     key_index_check_interval_ms: int = integer(5_000, low=100, importance=LOW, acts=True)
-    """How often it is looked for closed segments that have no key index yet."""
+    """Interval between checks for closed segments without a key index."""
 
     key_index_host: str = string("127.0.0.1", importance=LOW, acts=True)
     """Address at which records are looked up by key; empty is every interface."""
@@ -34,10 +34,10 @@ class KeyIndexKeys:
     """Look-ups that are answered or wait at the same time; more of them wait to be accepted."""
 
     key_index_lookup_timeout_ms: int = integer(10_000, low=100, importance=LOW, acts=True)
-    """How long one look-up may take; it is answered with what was found by then."""
+    """Time limit of one look-up; at the limit, the response has the records found so far."""
 
     key_index_password: str | None = password(importance=LOW, acts=True)
-    """What `key.index.user` has to say; it is sent readable unless `key.index.ssl.enable`."""
+    """Password of `key.index.user`; it is sent in clear text unless `key.index.ssl.enable`."""
 
     key_index_port: int = integer(-1, low=-1, high=65_535, importance=LOW, acts=True)
     """Port at which records are looked up over HTTP, by key or as they wait; -1 serves none.
@@ -46,14 +46,12 @@ class KeyIndexKeys:
     """
 
     key_index_ssl_enable: bool = boolean(False, importance=LOW, acts=True)
-    """Whether look-ups go over TLS, by the `ssl.*` keys as they are at the start.
+    """Serve look-ups over TLS, by the `ssl.*` keys as they are at the start.
 
-    Those that begin with `listener.name.key-index.` go before the others.
-    """
+    Keys that begin with `listener.name.key-index.` take precedence."""
 
     key_index_user: str | None = string(None, importance=LOW, acts=True)
-    """Who alone may look up records, by HTTP's basic authentication; none is everybody.
+    """Only user allowed to look up records, by HTTP basic authentication; none allows everybody.
 
-    With an authorizer, it needs READ on the topic; without a user, `User:ANONYMOUS` does. What
-    waits can be cancelled by this user only.
-    """
+    With an authorizer, it needs READ on the topic; without a user, `User:ANONYMOUS` does. Waiting
+    records can be cancelled by this user only."""

@@ -12,7 +12,7 @@ class KraftKeys:
     """Keys of brokers that keep metadata in a Raft quorum, which this one does not."""
 
     broker_heartbeat_interval_ms: int = integer(2000)
-    """How often a broker of a Raft quorum sends heartbeats."""
+    """Interval between heartbeats of a broker in a Raft quorum."""
 
     broker_session_timeout_ms: int = integer(9000)
     """Silence after which such a broker counts as dead."""
@@ -24,22 +24,22 @@ class KraftKeys:
     """Duration from which a slow controller event is logged."""
 
     controller_performance_sample_period_ms: int = long(60_000, low=100, internal=True)
-    """How often the slowest controller event is logged."""
+    """Interval at which the slowest controller event is logged."""
 
     controller_quorum_append_linger_ms: int = integer(25, low=0)
-    """How long the Raft leader gathers writes."""
+    """Time for which the Raft leader gathers writes."""
 
     controller_quorum_auto_join_enable: bool = boolean(False, importance=LOW)
-    """Whether a controller joins its quorum by itself."""
+    """Let a controller join its quorum by itself."""
 
     controller_quorum_bootstrap_servers: tuple[str, ...] = strings(importance=HIGH)
-    """Where to find the Raft quorum."""
+    """Addresses of the Raft quorum."""
 
     controller_quorum_election_backoff_max_ms: int = integer(1000, low=0, importance=HIGH)
     """Longest wait before a new Raft election."""
 
     controller_quorum_election_timeout_ms: int = integer(1000, low=0, importance=HIGH)
-    """How long a Raft candidate waits for votes."""
+    """Time that a Raft candidate waits for votes."""
 
     controller_quorum_fetch_max_bytes: int = integer(1 << 20, low=1, importance=LOW)
     """Most bytes of one Raft fetch."""
@@ -48,10 +48,10 @@ class KraftKeys:
     """Most bytes of one fetch of a Raft snapshot."""
 
     controller_quorum_fetch_timeout_ms: int = integer(2000, low=0, importance=HIGH)
-    """How long a Raft follower waits for its leader."""
+    """Time that a Raft follower waits for its leader."""
 
     controller_quorum_request_timeout_ms: int = integer(2000, low=0)
-    """How long a Raft request may take."""
+    """Timeout of a Raft request."""
 
     controller_quorum_retry_backoff_ms: int = integer(20, low=0, importance=LOW)
     """Wait before a Raft request is sent again."""
@@ -60,10 +60,10 @@ class KraftKeys:
     """Voters of the Raft quorum, as `id@host:port`."""
 
     initial_broker_registration_timeout_ms: int = integer(60_000)
-    """How long a starting broker tries to register with its quorum."""
+    """Time for which a starting broker tries to register with its quorum."""
 
     internal_metadata_delete_delay_millis: int = long(60_000, importance=LOW, internal=True)
-    """How long deleted files of the metadata log stay on disk."""
+    """Time for which deleted files of the metadata log stay on disk."""
 
     internal_metadata_log_segment_bytes: int | None = integer(None, importance=LOW, internal=True)
     """Segment size of the metadata log without its lower bound, for tests."""
@@ -72,7 +72,7 @@ class KraftKeys:
     """Largest batch of the metadata log."""
 
     metadata_log_dir: str | None = string(None, importance=HIGH)
-    """Where the metadata log of a Raft quorum is kept."""
+    """Directory of the metadata log of a Raft quorum."""
 
     metadata_log_max_record_bytes_between_snapshots: int = long(20 << 20, low=1, importance=HIGH)
     """Bytes of the metadata log after which a snapshot is taken."""
@@ -90,7 +90,7 @@ class KraftKeys:
     """Age at which a segment of the metadata log is closed."""
 
     metadata_max_idle_interval_ms: int = integer(500, low=0, importance=LOW)
-    """How often an idle Raft leader writes a sign of life."""
+    """Interval at which an idle Raft leader writes a no-op record."""
 
     metadata_max_retention_bytes: int = long(100 << 20, importance=HIGH)
     """Size the metadata log and its snapshots may reach."""

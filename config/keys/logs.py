@@ -1,4 +1,4 @@
-"""Where logs live, how segments roll, how they are flushed and deleted."""
+"""Log directories, segments, flushing and retention."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from config.rules import NotEmpty
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class LogKeys:
-    """Where logs live, how segments roll, how they are flushed and deleted."""
+    """Log directories, segments, flushing and retention."""
 
     cordoned_log_dirs: tuple[str, ...] = strings(scope=PER_BROKER)
     """Log directories that get no new partitions."""
@@ -40,7 +40,7 @@ class LogKeys:
         importance=HIGH,
         acts=True,
     )
-    """Where logs are kept, when `log.dirs` does not say."""
+    """Log directory, when `log.dirs` is not set."""
 
     log_dir_failure_timeout_ms: int = long(30_000, low=1, importance=LOW)
     """Time after which a broker that cannot report a failed log directory stops."""
@@ -61,15 +61,15 @@ class LogKeys:
     log_flush_offset_checkpoint_interval_ms: int = integer(
         60_000, low=0, importance=HIGH, acts=True
     )
-    """How often it is noted up to where logs are safe on disk."""
+    """Interval between checkpoints of the offsets up to which logs are flushed."""
 
     log_flush_scheduler_interval_ms: int = long(LONG_MAX, low=0, importance=HIGH, acts=True)
-    """How often it is checked whether a log is due to be forced to disk."""
+    """Interval between checks for logs that are due for a flush."""
 
     log_flush_start_offset_checkpoint_interval_ms: int = integer(
         60_000, low=0, importance=HIGH, acts=True
     )
-    """How often it is noted where logs begin."""
+    """Interval between checkpoints of log start offsets."""
 
     log_index_interval_bytes: int = integer(4096, low=0, scope=CLUSTER_WIDE, acts=True)
     """Default of the topic key `index.interval.bytes`."""
@@ -115,7 +115,7 @@ class LogKeys:
     """Default of the topic key `retention.bytes`."""
 
     log_retention_check_interval_ms: int = long(300_000, low=1, acts=True)
-    """How often segments are looked for that retention lets go."""
+    """Interval between checks for segments that retention deletes."""
 
     log_retention_hours: int = integer(168, importance=HIGH, acts=True)
     """Default of the topic key `retention.ms`, in hours."""

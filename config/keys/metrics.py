@@ -12,10 +12,10 @@ class MetricKeys:
     """Metrics and telemetry."""
 
     auto_include_jmx_reporter: bool = boolean(True, importance=LOW)
-    """Whether metrics are offered over JMX."""
+    """Offer metrics over JMX."""
 
     kafka_metrics_polling_interval_secs: int = integer(10, low=1, importance=LOW)
-    """How often Apache Kafka's older metrics are reported."""
+    """Reporting interval of Apache Kafka's older metrics."""
 
     kafka_metrics_reporters: tuple[str, ...] = strings(importance=LOW)
     """Java classes that report Apache Kafka's older metrics."""
@@ -27,7 +27,7 @@ class MetricKeys:
     """Samples kept to compute a metric."""
 
     metrics_recording_level: str = string("INFO", importance=LOW)
-    """How much is measured: `INFO`, `DEBUG` or `TRACE`."""
+    """Level of detail of the metrics: `INFO`, `DEBUG` or `TRACE`."""
 
     metrics_sample_window_ms: int = long(30_000, low=1, importance=LOW)
     """Span of each of those samples."""

@@ -26,7 +26,7 @@ class NetworkKeys:
     advertised_listeners: tuple[str, ...] = optional_strings(
         rule=NotEmpty(), importance=HIGH, scope=PER_BROKER, acts=True
     )
-    """What clients are told to connect to, where that differs from `listeners`."""
+    """Addresses that clients connect to, where they differ from `listeners`."""
 
     connection_failed_authentication_delay_ms: int = integer(100, low=0, importance=LOW, acts=True)
     """Wait before a connection that failed to authenticate is closed."""
@@ -54,7 +54,7 @@ class NetworkKeys:
     listeners: tuple[str, ...] = strings(
         "PLAINTEXT://:9092", importance=HIGH, scope=PER_BROKER, acts=True
     )
-    """Where to listen: `NAME://host:port`, comma-separated; no host is every interface."""
+    """Addresses to listen on: `NAME://host:port`, comma-separated; no host is every interface."""
 
     max_connection_creation_rate: int = integer(INT_MAX, low=0, scope=CLUSTER_WIDE, acts=True)
     """New connections per second; those beyond it wait until they are served."""
@@ -85,7 +85,7 @@ class NetworkKeys:
     """Requests that wait for replication, or behind one that does; beyond it one per connection."""
 
     request_timeout_ms: int = integer(30_000, importance=HIGH, acts=True)
-    """How long this broker waits for another one's answer."""
+    """Time that this broker waits for another broker's response."""
 
     socket_connection_setup_timeout_max_ms: int = long(30_000)
     """Longest wait for a connection to another broker to be made."""

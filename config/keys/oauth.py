@@ -22,10 +22,10 @@ class OauthKeys:
     """SASL OAUTHBEARER."""
 
     sasl_login_connect_timeout_ms: int | None = integer(None, importance=LOW, acts=True)
-    """How long to wait for a connection to the token provider."""
+    """Connection timeout for the token provider."""
 
     sasl_login_read_timeout_ms: int | None = integer(None, importance=LOW, acts=True)
-    """How long to wait for the token provider's answer."""
+    """Read timeout for the token provider's response."""
 
     sasl_login_retry_backoff_max_ms: int = long(10_000, importance=LOW)
     """Longest wait before the token provider is asked again."""
@@ -34,10 +34,10 @@ class OauthKeys:
     """First wait before the token provider is asked again."""
 
     sasl_oauthbearer_allow_unverified_audience: bool = boolean(False, acts=True)
-    """Whether tokens for any audience are taken where none is expected."""
+    """Accept tokens for any audience where no audience is expected."""
 
     sasl_oauthbearer_allow_unverified_issuer: bool = boolean(False, acts=True)
-    """Whether tokens of any issuer are taken where none is expected."""
+    """Accept tokens of any issuer where no issuer is expected."""
 
     sasl_oauthbearer_assertion_algorithm: str = string(
         "RS256", rule=OneOf(("ES256", "RS256"), ignore_case=True)
@@ -56,7 +56,7 @@ class OauthKeys:
     """Issuer the assertion claims."""
 
     sasl_oauthbearer_assertion_claim_jti_include: bool = boolean(False)
-    """Whether the assertion carries a unique id."""
+    """Include a unique id (`jti`) in the assertion."""
 
     sasl_oauthbearer_assertion_claim_nbf_seconds: int = integer(
         60, low=0, high=3600, importance=LOW
@@ -96,7 +96,7 @@ class OauthKeys:
     """Issuer a token must have."""
 
     sasl_oauthbearer_jwks_endpoint_refresh_ms: int = long(3_600_000, importance=LOW, acts=True)
-    """How often the provider's keys are fetched."""
+    """Interval at which the provider's keys are fetched."""
 
     sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = long(
         10_000, importance=LOW, acts=True
@@ -107,7 +107,7 @@ class OauthKeys:
     """First wait before the keys are fetched again."""
 
     sasl_oauthbearer_jwks_endpoint_url: str | None = string(None, acts=True)
-    """Where the provider's keys are."""
+    """URL of the provider's keys."""
 
     sasl_oauthbearer_jwt_retriever_class: str | None = class_name(
         "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever"
@@ -129,4 +129,4 @@ class OauthKeys:
     """Name of the claim that holds a token's subject."""
 
     sasl_oauthbearer_token_endpoint_url: str | None = string(None, acts=True)
-    """Where the token provider is."""
+    """URL of the token provider."""

@@ -18,16 +18,16 @@ class OffsetKeys:
     """Acknowledgements a commit needs; -1 is all in-sync replicas."""
 
     offsets_commit_timeout_ms: int = integer(5000, low=1, importance=HIGH, acts=True)
-    """How long a commit waits for them."""
+    """Time that a commit waits for them."""
 
     offsets_load_buffer_size: int = integer(5 << 20, low=1, importance=HIGH)
     """Bytes read at a time when groups are loaded."""
 
     offsets_retention_check_interval_ms: int = long(600_000, low=1, importance=HIGH, acts=True)
-    """How often expired offsets are looked for."""
+    """Interval between checks for expired offsets."""
 
     offsets_retention_minutes: int = integer(10_080, low=1, importance=HIGH, acts=True)
-    """How long offsets of an empty group, or of no group, are kept."""
+    """Retention time of the offsets of an empty group, or of no group."""
 
     offsets_topic_compression_codec: int = integer(0, low=0, high=4, importance=HIGH)
     """Codec of the offsets topic: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""

@@ -12,10 +12,10 @@ class OwnKeys:
     """Keys of this broker alone, which Apache Kafka does not have."""
 
     audit_log_allowed: bool = boolean(False, importance=LOW, acts=True)
-    """Whether the audit log tells what was allowed as well, at the level of what was denied."""
+    """Log allowed actions in the audit log as well, at the level of denied ones."""
 
     audit_log_max_lines_per_second: int = integer(1000, low=1, importance=LOW, acts=True)
-    """Lines of the audit log for what was denied, and for what was allowed; the rest is counted."""
+    """Audit log lines for denied actions, and separately for allowed ones; the rest is counted."""
 
     authorizer_max_cached_decisions: int = integer(50_000, low=1000, importance=LOW, acts=True)
     """Decisions of the authorizer that are kept until an access control list changes."""
@@ -30,10 +30,10 @@ class OwnKeys:
     """Clients that push metrics, of which the broker remembers when they may push again."""
 
     client_telemetry_max_points: int = integer(2000, low=1, importance=LOW, acts=True)
-    """Numbers taken of one push of a client's metrics; what is more is left out, and counted."""
+    """Data points accepted from one push of a client's metrics; the rest is dropped and counted."""
 
     client_telemetry_max_series: int = integer(50_000, low=1, importance=LOW, acts=True)
-    """Numbers kept of what clients have pushed; what is more is left out, and counted."""
+    """Data points kept of all clients' pushes; the rest is dropped and counted."""
 
     connection_buffer_max_bytes: int = integer(
         1536 * 1024, low=128 * 1024, importance=LOW, acts=True
@@ -45,24 +45,22 @@ class OwnKeys:
     """
 
     connection_log_max_lines_per_second: int = integer(100, low=1, importance=LOW, acts=True)
-    """Lines that tell why a connection was closed, as for a failed log-in; the rest is counted."""
+    """Log lines on closed connections, such as failed log-ins; the rest is counted."""
 
     delivery_batch_max_bytes: int = integer(
         64 * 1024, low=1024, high=256 * 1024, importance=LOW, acts=True
     )
-    """Bytes of records in a batch that delivers them, which is made on the event loop.
+    """Bytes of records in a delivered batch, which is built on the event loop.
 
-    A record that is larger has a batch of its own.
-    """
+    A record that is larger has a batch of its own."""
 
     delivery_batch_max_records: int = integer(256, low=1, high=1_000, importance=LOW, acts=True)
     """Records in a batch that delivers them; ten of them take the event loop about 0.1 ms."""
 
     delivery_cancelled_max_records: int = integer(100_000, low=1, importance=LOW, acts=True)
-    """Cancelled records of a partition whose time has not come, at about 80 bytes each.
+    """Cancelled records of a partition that are not yet due, at about 80 bytes each.
 
-    Beyond it, cancellations are refused with POLICY_VIOLATION.
-    """
+    Beyond it, cancellations are refused with POLICY_VIOLATION."""
 
     delivery_memory_max_records: int = integer(
         16_384, low=1_024, high=32_768, importance=LOW, acts=True
@@ -118,25 +116,24 @@ class OwnKeys:
     """Address at which metrics are served; empty is every interface."""
 
     metrics_password: str | None = password(importance=LOW, acts=True)
-    """What `metrics.user` has to say; it is sent readable unless `metrics.ssl.enable`."""
+    """Password of `metrics.user`; it is sent in clear text unless `metrics.ssl.enable`."""
 
     metrics_port: int = integer(-1, low=-1, high=65_535, importance=LOW, acts=True)
     """Port at which metrics are served over HTTP, for Prometheus; -1 serves none, 0 takes any."""
 
     metrics_ssl_enable: bool = boolean(False, importance=LOW, acts=True)
-    """Whether metrics are served over TLS, by the `ssl.*` keys as they are at the start.
+    """Serve metrics over TLS, by the `ssl.*` keys as they are at the start.
 
-    Those that begin with `listener.name.metrics.` go before the others.
-    """
+    Keys that begin with `listener.name.metrics.` take precedence."""
 
     metrics_user: str | None = string(None, importance=LOW, acts=True)
-    """Who alone may read the metrics, by HTTP's basic authentication; none is everybody."""
+    """Only user allowed to read the metrics, by HTTP basic authentication; none allows
+    everybody."""
 
     quota_max_tracked_clients: int = integer(10_000, low=1, importance=LOW, acts=True)
-    """Users and client ids whose use is kept, for each kind of quota; also of addresses.
+    """Users and client ids tracked for each kind of quota; also addresses.
 
-    Beyond it, the one that did nothing for longest is forgotten, and begins anew.
-    """
+    Beyond it, the longest idle one is evicted, and starts from zero when it returns."""
 
     queued_max_request_elements: int = integer(1_000_000, low=1, importance=LOW, acts=True)
     """Elements in memory of requests of more than 1,000 elements and 32 KB, over all connections.
@@ -149,19 +146,17 @@ class OwnKeys:
     """File descriptors that are not for connections; -1: a quarter of the limit, and 64."""
 
     share_state_retry_timeout_ms: int = integer(6000, low=0, importance=LOW, acts=True)
-    """How long a share coordinator is asked again that moves, loads or cannot be reached.
+    """Time for which requests to a moving, loading or unreachable share coordinator are retried.
 
-    After that, what was to be stored or read is refused.
-    """
+    After that, the read or write fails."""
 
     ssl_handshake_timeout_ms: int = integer(10_000, low=1, importance=LOW, acts=True)
-    """How long a client may take over its TLS handshake."""
+    """Timeout of a client's TLS handshake."""
 
     ssl_store_check_interval_ms: int = integer(10_000, low=-1, importance=LOW, acts=True)
-    """How often it is looked whether the files of key stores and trust stores have changed.
+    """Interval between checks for changed key store and trust store files.
 
-    They are read anew then. -1 is never: only when a key of TLS is altered.
-    """
+    Changed files are reloaded. With -1, they are reloaded only when a TLS key is altered."""
 
     transactional_id_pattern_max_length: int = integer(1024, low=1, importance=LOW, acts=True)
     """Longest pattern by which transactions may be listed, in characters."""

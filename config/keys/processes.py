@@ -18,13 +18,12 @@ class ProcessKeys:
     """
 
     broker_processes: int = integer(1, low=1, high=256, acts=True)
-    """How many brokers `python -m broker.node` runs on this machine.
+    """Number of brokers that `python -m broker.node` runs on this machine.
 
-    Their ids and ports count up from those in the file; docs/node.md has all the rules.
-    """
+    Their ids and ports count up from those in the file; docs/node.md has all the rules."""
 
     broker_processes_directory: str | None = string(None, importance=LOW, acts=True)
-    """Where they leave their locks and sockets; none is `node` in the first of `log.dirs`."""
+    """Directory of their locks and sockets; none is `node` in the first of `log.dirs`."""
 
     broker_processes_restart_backoff_max_ms: int = long(60_000, low=1, importance=LOW, acts=True)
     """Longest wait before one of these brokers is started again."""
@@ -33,16 +32,16 @@ class ProcessKeys:
     """Wait before one that has ended is started again; it doubles each time, until one serves."""
 
     broker_processes_stop_timeout_ms: int = long(300_000, low=1000, importance=LOW, acts=True)
-    """How long one of these brokers may take to stop before it is killed."""
+    """Time that one of these brokers may take to stop before it is killed."""
 
     broker_processes_sync_timeout_ms: int = long(600_000, low=1000, importance=LOW, acts=True)
-    """How long a rolling restart waits, before each step, for all replicas to be in sync."""
+    """Time that a rolling restart waits, before each step, for all replicas to be in sync."""
 
     status_socket: str | None = string(None, importance=LOW, acts=True)
-    """Path of a Unix socket at which the broker tells the supervisor of its machine how it is."""
+    """Path of a Unix socket at which the broker reports its state to the supervisor of its
+    machine."""
 
     status_socket_metrics: bool = boolean(False, importance=LOW, acts=True)
-    """Whether it tells its metrics there as well.
+    """Report metrics there as well.
 
-    With `broker.processes` it does if there is a `metrics.port`, which is the supervisor's.
-    """
+    With `broker.processes` this is on if there is a `metrics.port`, which is the supervisor's."""

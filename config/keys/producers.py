@@ -1,4 +1,4 @@
-"""Produce and fetch requests: what the broker remembers and how much it answers."""
+"""Produce and fetch requests: limits and caches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from config.key import CLUSTER_WIDE, LOW, integer
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class ProducerKeys:
-    """Produce and fetch requests: what the broker remembers and how much it answers."""
+    """Produce and fetch requests: limits and caches."""
 
     fetch_max_bytes: int = integer(55 << 20, low=1024, acts=True)
     """Most bytes of records in one answer to Fetch, whatever the client asks for."""
@@ -23,7 +23,7 @@ class ProducerKeys:
     producer_id_expiration_check_interval_ms: int = integer(
         600_000, low=1, importance=LOW, acts=True, internal=True
     )
-    """How often producers are looked for that can be forgotten."""
+    """Interval between checks for producers whose state has expired."""
 
     producer_id_expiration_ms: int = integer(
         86_400_000, low=1, importance=LOW, scope=CLUSTER_WIDE, acts=True

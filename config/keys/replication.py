@@ -1,4 +1,4 @@
-"""How replicas follow their leaders."""
+"""Replication."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from config.key import CLUSTER_WIDE, HIGH, LOW, boolean, integer, long, string
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class ReplicationKeys:
-    """How replicas follow their leaders."""
+    """Replication."""
 
     alter_log_dirs_replication_quota_window_num: int = integer(11, low=1, importance=LOW, acts=True)
     """Samples kept to throttle moves between log directories."""
@@ -20,10 +20,10 @@ class ReplicationKeys:
     """Span of each of those samples."""
 
     controller_socket_timeout_ms: int = integer(30_000, acts=True)
-    """How long the controller waits for a broker's answer."""
+    """Time that the controller waits for a broker's response."""
 
     eligible_leader_replicas_enable: bool = boolean(False, importance=HIGH)
-    """Whether eligible leader replicas are tracked (KIP-966)."""
+    """Track eligible leader replicas (KIP-966)."""
 
     inter_broker_protocol_version: str = string("3.9-IV0")
     """Version in which brokers talk to each other; this one speaks 3.9-IV0."""
@@ -44,10 +44,10 @@ class ReplicationKeys:
     """Bytes a follower asks for per answer."""
 
     replica_fetch_wait_max_ms: int = integer(500, importance=HIGH, acts=True)
-    """How long a follower waits for its bytes."""
+    """Time that a follower waits for its bytes."""
 
     replica_high_watermark_checkpoint_interval_ms: int = long(5000, importance=HIGH, acts=True)
-    """How often high watermarks are noted on disk."""
+    """Interval between checkpoints of high watermarks."""
 
     replica_lag_time_max_ms: int = long(30_000, importance=HIGH, acts=True)
     """Time after which a follower that has not caught up is out of sync."""
@@ -59,7 +59,7 @@ class ReplicationKeys:
     """Receive buffer of a follower's sockets."""
 
     replica_socket_timeout_ms: int = integer(30_000, importance=HIGH, acts=True)
-    """How long a follower waits for its leader's answer."""
+    """Time that a follower waits for its leader's response."""
 
     replication_quota_window_num: int = integer(11, low=1, importance=LOW, acts=True)
     """Samples kept to throttle replication."""

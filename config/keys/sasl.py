@@ -40,7 +40,7 @@ class SaslKeys:
     sasl_kerberos_principal_to_local_rules: tuple[str, ...] = strings(
         "DEFAULT", scope=PER_BROKER, acts=True
     )
-    """How a Kerberos principal becomes a user name."""
+    """Rules that map a Kerberos principal to a user name."""
 
     sasl_kerberos_service_name: str | None = string(None, scope=PER_BROKER)
     """Kerberos principal the broker runs as."""

@@ -15,14 +15,13 @@ class SecurityKeys:
     allow_everyone_if_no_acl_found: bool = boolean(
         False, name="allow.everyone.if.no.acl.found", importance=LOW, acts=True
     )
-    """Whether resources that no access control list covers are open to everybody."""
+    """Allow everybody access to resources without access control lists."""
 
     authorizer_class_name: str = string("", importance=LOW, acts=True)
-    """Which of Apache Kafka's authorizers decides who may do what; empty allows everything.
+    """Class name of the authorizer, one of Apache Kafka's two; empty allows everything.
 
     `kafka.security.authorizer.AclAuthorizer` or
-    `org.apache.kafka.metadata.authorizer.StandardAuthorizer`.
-    """
+    `org.apache.kafka.metadata.authorizer.StandardAuthorizer`."""
 
     connections_max_reauth_ms: int = long(0, acts=True)
     """Time after which a SASL client must authenticate again; 0 is never."""
@@ -30,7 +29,7 @@ class SecurityKeys:
     delegation_token_expiry_check_interval_ms: int = long(
         3_600_000, low=1, importance=LOW, acts=True
     )
-    """How often expired delegation tokens are looked for."""
+    """Interval between checks for expired delegation tokens."""
 
     delegation_token_expiry_time_ms: int = long(86_400_000, low=1, acts=True)
     """Life of a delegation token that is not renewed."""
@@ -56,7 +55,7 @@ class SecurityKeys:
     """Length of that key."""
 
     password_encoder_keyfactory_algorithm: str | None = string(None, importance=LOW, acts=True)
-    """How that key is derived."""
+    """Algorithm by which that key is derived."""
 
     password_encoder_old_secret: str | None = password(acts=True)
     """Secret passwords were kept with before."""
@@ -69,7 +68,7 @@ class SecurityKeys:
         scope=PER_BROKER,
         needs_restart=True,
     )
-    """Java class that says who a connection belongs to."""
+    """Java class that derives the principal of a connection."""
 
     security_inter_broker_protocol: str = string(
         "PLAINTEXT", choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), acts=True
@@ -80,4 +79,4 @@ class SecurityKeys:
     """Java classes that supply security algorithms."""
 
     super_users: str = string("", rule=Principals(), importance=LOW, acts=True)
-    """Principals who may do everything, as `User:admin;User:broker`."""
+    """Principals with all permissions, as `User:admin;User:broker`."""

@@ -13,16 +13,16 @@ class ShareKeys:
     """Share groups and their coordinators."""
 
     errors_deadletterqueue_auto_create_topics_enable: bool = boolean(False, scope=CLUSTER_WIDE)
-    """Whether topics of dead letters of share groups are created when first needed."""
+    """Create dead letter topics of share groups when first needed."""
 
     errors_deadletterqueue_topic_name_prefix: str = string("dlq.", scope=CLUSTER_WIDE)
-    """How names of topics for dead letters of share groups have to begin."""
+    """Prefix of the names of dead letter topics of share groups."""
 
     group_share_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE, acts=True)
     """Wait between two assignments of one share group."""
 
     group_share_assignor_offload_enable: bool = boolean(True, internal=True, scope=CLUSTER_WIDE)
-    """Whether Apache Kafka assigns on a thread of its own."""
+    """Compute assignments on a separate thread in Apache Kafka."""
 
     group_share_assignors: tuple[str, ...] = strings("simple", rule=NotEmpty())
     """Assignors offered to share groups."""
@@ -36,10 +36,10 @@ class ShareKeys:
     """Java class that writes dead letters of share groups."""
 
     group_share_enable: bool = boolean(False, internal=True)
-    """Whether Apache Kafka 3.9 offers its preview of share groups."""
+    """Offer the preview of share groups in Apache Kafka 3.9."""
 
     group_share_heartbeat_interval_ms: int = integer(5000, low=1, acts=True)
-    """How often members of share groups send heartbeats."""
+    """Interval between heartbeats of share group members."""
 
     group_share_initialize_retry_interval_ms: int = integer(
         30_000, low=1, importance=LOW, internal=True, acts=True
@@ -104,13 +104,13 @@ class ShareKeys:
     """Java class that keeps the state of share groups."""
 
     group_share_record_lock_duration_ms: int = integer(30_000, low=1000, high=3_600_000, acts=True)
-    """How long a record is in delivery before others may have it."""
+    """Time for which an acquired record is locked for its member."""
 
     group_share_session_timeout_ms: int = integer(45_000, low=1, acts=True)
     """Silence after which a member of a share group is removed."""
 
     share_coordinator_append_linger_ms: int = integer(-1, low=-1)
-    """How long the share coordinator gathers writes into one batch."""
+    """Time for which the share coordinator gathers writes into one batch."""
 
     share_coordinator_cached_buffer_max_bytes: int = integer(
         1_048_588, low=512 << 10, scope=CLUSTER_WIDE
@@ -120,7 +120,7 @@ class ShareKeys:
     share_coordinator_cold_partition_snapshot_interval_ms: int = integer(
         300_000, low=1, importance=LOW, internal=True, acts=True
     )
-    """How often idle share partitions are written as snapshots."""
+    """Interval at which snapshots of idle share partitions are written."""
 
     share_coordinator_load_buffer_size: int = integer(5 << 20, low=1, importance=HIGH)
     """Bytes read at a time when share state is loaded."""
@@ -146,7 +146,7 @@ class ShareKeys:
     share_coordinator_state_topic_prune_interval_ms: int = integer(
         300_000, low=1, importance=LOW, internal=True, acts=True
     )
-    """How often the share state topic is trimmed."""
+    """Interval at which the share state topic is pruned."""
 
     share_coordinator_state_topic_replication_factor: int = short(
         3, low=1, importance=HIGH, acts=True
@@ -162,7 +162,7 @@ class ShareKeys:
     """Threads the share coordinator runs on."""
 
     share_coordinator_write_timeout_ms: int = integer(5000, low=1, importance=HIGH, acts=True)
-    """How long a write to the share state topic may take."""
+    """Timeout of a write to the share state topic."""
 
     share_fetch_purgatory_purge_interval_requests: int = integer(1000)
     """Finished share fetches after which their remains are cleared."""

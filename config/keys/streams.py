@@ -13,22 +13,22 @@ class StreamsKeys:
     """Streams groups (KIP-1071): members of Kafka Streams applications."""
 
     group_streams_acceptable_recovery_lag: int = long(10_000, low=0, internal=True, acts=True)
-    """Lag up to which a task counts as restored, as members are told."""
+    """Lag up to which a task counts as restored; sent to members."""
 
     group_streams_assignment_interval_ms: int = integer(1000, low=0, scope=CLUSTER_WIDE, acts=True)
     """Wait between two assignments of one streams group."""
 
     group_streams_assignor_offload_enable: bool = boolean(True, internal=True, scope=CLUSTER_WIDE)
-    """Whether Apache Kafka assigns on a thread of its own."""
+    """Compute assignments on a separate thread in Apache Kafka."""
 
     group_streams_assignors: tuple[str, ...] = strings("sticky", rule=NotEmpty())
-    """Assignors offered to streams groups; the first is the default, and there is no other."""
+    """Assignors offered to streams groups; the first is the default, and the only one."""
 
     group_streams_heartbeat_interval_ms: int = integer(5000, low=1, acts=True)
-    """How often members of streams groups send heartbeats."""
+    """Interval between heartbeats of streams group members."""
 
     group_streams_initial_rebalance_delay_ms: int = integer(3000, low=0, acts=True)
-    """How long an empty streams group waits for more members."""
+    """Time that an empty streams group waits for more members."""
 
     group_streams_max_assignment_interval_ms: int = integer(15_000, low=0, acts=True)
     """Upper bound of a streams group's own assignment interval."""
@@ -75,7 +75,7 @@ class StreamsKeys:
     """Silence after which a member of a streams group is removed."""
 
     group_streams_task_offset_interval_ms: int = integer(60_000, low=1, internal=True, acts=True)
-    """How often members of streams groups report how far their tasks are."""
+    """Interval at which members of streams groups report the offsets of their tasks."""
 
     group_streams_topology_description_plugin_class: str | None = class_name()
     """Java class that stores descriptions of topologies."""

@@ -1,4 +1,4 @@
-"""How fast replicas may follow while they catch up (KIP-73). Set by tools, never in a file."""
+"""Throttles of catching-up replicas (KIP-73). Set by tools, never in a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from config.key import DYNAMIC_ONLY, LONG_MAX, long
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class ThrottleKeys:
-    """How fast replicas may follow while they catch up."""
+    """Replication throttles."""
 
     leader_replication_throttled_rate: int = long(LONG_MAX, low=0, scope=DYNAMIC_ONLY, acts=True)
     """Bytes a second sent to followers of the replicas that a topic's key throttles."""

@@ -12,13 +12,13 @@ class TieredKeys:
     """Tiered storage, which this broker does not have."""
 
     follower_fetch_last_tiered_offset_enable: bool = boolean(False, scope=CLUSTER_WIDE)
-    """Whether a new follower starts where tiered storage ends."""
+    """Start a new follower at the end offset of tiered storage."""
 
     remote_fetch_max_wait_ms: int = integer(500, low=1, scope=CLUSTER_WIDE)
-    """How long a fetch waits for tiered storage."""
+    """Time that a fetch waits for tiered storage."""
 
     remote_list_offsets_request_timeout_ms: int = long(30_000, low=1, scope=CLUSTER_WIDE)
-    """How long ListOffsets waits for tiered storage."""
+    """Time that ListOffsets waits for tiered storage."""
 
     remote_log_index_file_cache_total_size_bytes: int = long(
         1 << 30, low=1, importance=LOW, scope=CLUSTER_WIDE
@@ -53,10 +53,10 @@ class TieredKeys:
     """Span of each of those samples."""
 
     remote_log_manager_follower_thread_pool_size: int = integer(2, low=1, scope=CLUSTER_WIDE)
-    """Threads that follow what leaders have tiered."""
+    """Threads that follow the segments that leaders have tiered."""
 
     remote_log_manager_task_interval_ms: int = long(30_000, low=1, importance=LOW)
-    """How often segments to be tiered are looked for."""
+    """Interval between checks for segments to be tiered."""
 
     remote_log_manager_task_retry_backoff_max_ms: int = long(
         30_000, low=1, importance=LOW, internal=True
@@ -83,7 +83,7 @@ class TieredKeys:
     """Java class that keeps the metadata of tiered segments."""
 
     remote_log_metadata_manager_class_path: str | None = string(None)
-    """Where that class is loaded from."""
+    """Class path of that class."""
 
     remote_log_metadata_manager_impl_prefix: str = string("rlmm.config.")
     """Prefix of keys handed to that class."""
@@ -107,10 +107,10 @@ class TieredKeys:
     """Java class that is the tiered storage."""
 
     remote_log_storage_manager_class_path: str | None = string(None)
-    """Where that class is loaded from."""
+    """Class path of that class."""
 
     remote_log_storage_manager_impl_prefix: str = string("rsm.config.")
     """Prefix of keys handed to that class."""
 
     remote_log_storage_system_enable: bool = boolean(False)
-    """Whether tiered storage is used."""
+    """Use tiered storage."""

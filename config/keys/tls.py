@@ -12,10 +12,10 @@ class TlsKeys:
     """TLS: keys, certificates, versions."""
 
     ssl_allow_dn_changes: bool = boolean(False, importance=LOW, acts=True)
-    """Whether a reloaded certificate may have another distinguished name."""
+    """Allow a reloaded certificate to have another distinguished name."""
 
     ssl_allow_san_changes: bool = boolean(False, importance=LOW, acts=True)
-    """Whether a reloaded certificate may have other alternative names."""
+    """Allow a reloaded certificate to have other alternative names."""
 
     ssl_cipher_suites: tuple[str, ...] = strings(scope=PER_BROKER, acts=True)
     """Cipher suites that are offered; empty is the platform's choice."""
@@ -23,7 +23,7 @@ class TlsKeys:
     ssl_client_auth: str = string(
         "none", choices=("required", "requested", "none"), scope=PER_BROKER, acts=True
     )
-    """Whether clients must show a certificate: `required`, `requested` or `none`."""
+    """Client authentication by certificate: `required`, `requested` or `none`."""
 
     ssl_enabled_protocols: tuple[str, ...] = strings(
         "TLSv1.2", "TLSv1.3", scope=PER_BROKER, acts=True
@@ -33,7 +33,7 @@ class TlsKeys:
     ssl_endpoint_identification_algorithm: str = string(
         "https", importance=LOW, scope=PER_BROKER, acts=True
     )
-    """How the other side's host name is checked; empty is not at all."""
+    """Algorithm that checks the other side's host name; empty disables the check."""
 
     ssl_engine_factory_class: str | None = class_name(importance=LOW, scope=PER_BROKER)
     """Java class that sets TLS up."""
@@ -60,7 +60,7 @@ class TlsKeys:
     """Format of that file: `JKS`, `PKCS12` or `PEM`."""
 
     ssl_principal_mapping_rules: str = string("DEFAULT", importance=LOW, acts=True)
-    """How a certificate's name becomes a principal."""
+    """Rules that map a certificate's name to a principal."""
 
     ssl_protocol: str = string("TLSv1.3", scope=PER_BROKER, acts=True)
     """TLS version to begin with."""

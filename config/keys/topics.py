@@ -1,4 +1,4 @@
-"""How topics come to be, and the defaults they start from that are not about segments."""
+"""Creation and deletion of topics, and topic defaults that do not concern segments."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from config.rules import RangeOr
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class TopicKeys:
-    """How topics come to be, and the defaults they start from that are not about segments."""
+    """Topic creation and deletion, and topic defaults that do not concern segments."""
 
     alter_config_policy_class_name: str | None = class_name(importance=LOW)
     """Java class that may refuse changes of configuration."""
 
     auto_create_topics_enable: bool = boolean(True, importance=HIGH, acts=True)
-    """Whether asking for a topic that does not exist creates it."""
+    """Create a topic when a client asks for one that does not exist."""
 
     auto_leader_rebalance_enable: bool = boolean(True, importance=HIGH, acts=True)
-    """Whether leadership is moved back to preferred replicas by itself."""
+    """Move leadership back to preferred replicas automatically."""
 
     compression_gzip_level: int = integer(-1, rule=RangeOr(-1, 1, 9), scope=CLUSTER_WIDE, acts=True)
     """Default of the topic key `compression.gzip.level`."""
@@ -52,10 +52,10 @@ class TopicKeys:
     """Finished DeleteRecords after which their remains are cleared."""
 
     delete_topic_enable: bool = boolean(True, importance=HIGH, acts=True)
-    """Whether topics can be deleted."""
+    """Allow topics to be deleted."""
 
     leader_imbalance_check_interval_seconds: int = long(300, low=1, importance=HIGH, acts=True)
-    """How often it is checked whether leadership should be moved back."""
+    """Interval between checks for leaderships to be moved back."""
 
     leader_imbalance_per_broker_percentage: int = integer(10, importance=HIGH, acts=True)
     """Share of misplaced leaderships from which they are moved back."""
@@ -85,4 +85,4 @@ class TopicKeys:
     """Default of the topic key `unclean.leader.election.enable`."""
 
     unclean_leader_election_interval_ms: int = long(300_000, low=1, internal=True)
-    """How often leaderless partitions are looked for."""
+    """Interval between checks for leaderless partitions."""

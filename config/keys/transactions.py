@@ -22,7 +22,7 @@ class TransactionKeys:
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = integer(
         10_000, low=1, importance=LOW, acts=True
     )
-    """How often timed-out transactions are looked for."""
+    """Interval between checks for timed-out transactions."""
 
     transaction_max_timeout_ms: int = integer(900_000, low=1, importance=HIGH, acts=True)
     """Longest timeout a transactional producer may ask for."""
@@ -30,12 +30,13 @@ class TransactionKeys:
     transaction_partition_verification_enable: bool = boolean(
         True, importance=LOW, scope=CLUSTER_WIDE, acts=True
     )
-    """Whether a leader asks if a partition is in the transaction it gets records of."""
+    """Verify with the coordinator that a partition is in the transaction before appending its
+    records."""
 
     transaction_remove_expired_transaction_cleanup_interval_ms: int = integer(
         3_600_000, low=1, importance=LOW, acts=True
     )
-    """How often expired transactional ids are looked for."""
+    """Interval between checks for expired transactional ids."""
 
     transaction_state_log_load_buffer_size: int = integer(5 << 20, low=1, importance=HIGH)
     """Bytes read at a time when transactions are loaded."""
@@ -53,7 +54,7 @@ class TransactionKeys:
     """Segment size of the transaction topic."""
 
     transaction_two_phase_commit_enable: bool = boolean(False, importance=LOW)
-    """Whether transactions may take part in two-phase commit."""
+    """Allow transactions to take part in two-phase commit."""
 
     transactional_id_expiration_ms: int = integer(604_800_000, low=1, importance=HIGH, acts=True)
     """Disuse after which a transactional id is forgotten."""

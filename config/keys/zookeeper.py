@@ -20,13 +20,13 @@ class ZooKeeperKeys:
     """ZooKeeper's `host:port` list, with an optional path; unset keeps metadata beside the logs."""
 
     zookeeper_connection_timeout_ms: int | None = integer(None, importance=HIGH, acts=True)
-    """How long to wait for a connection; unset takes the session timeout."""
+    """Time to wait for a connection; if unset, the session timeout."""
 
     zookeeper_max_in_flight_requests: int = integer(10, low=1, importance=HIGH, acts=True)
     """Requests sent to ZooKeeper before the first is answered."""
 
     zookeeper_metadata_migration_enable: bool = boolean(False, importance=HIGH)
-    """Whether Apache Kafka moves its metadata from ZooKeeper to a Raft quorum."""
+    """Migrate Apache Kafka's metadata from ZooKeeper to a Raft quorum."""
 
     zookeeper_metadata_migration_min_batch_size: int = integer(200, low=1, internal=True)
     """Records in one batch of that move."""
@@ -35,16 +35,17 @@ class ZooKeeperKeys:
     """Silence after which ZooKeeper counts this broker as dead."""
 
     zookeeper_set_acl: bool = boolean(False, importance=HIGH, acts=True)
-    """Whether only this broker's identity may write the znodes it makes, or read secret ones."""
+    """Restrict writing of znodes this broker creates, and reading of secret ones, to its own
+    identity."""
 
     zookeeper_ssl_cipher_suites: tuple[str, ...] = optional_strings(importance=LOW, acts=True)
     """Cipher suites offered to ZooKeeper."""
 
     zookeeper_ssl_client_enable: bool = boolean(False, acts=True)
-    """Whether the connection to ZooKeeper uses TLS."""
+    """Connect to ZooKeeper over TLS."""
 
     zookeeper_ssl_crl_enable: bool = boolean(False, importance=LOW, acts=True)
-    """Whether ZooKeeper's certificate is held against revocation lists; refused here."""
+    """Check ZooKeeper's certificate against revocation lists; refused here."""
 
     zookeeper_ssl_enabled_protocols: tuple[str, ...] = optional_strings(importance=LOW, acts=True)
     """TLS versions offered to ZooKeeper."""
@@ -52,7 +53,7 @@ class ZooKeeperKeys:
     zookeeper_ssl_endpoint_identification_algorithm: str = string(
         "HTTPS", importance=LOW, acts=True
     )
-    """How ZooKeeper's host name is checked; empty is not at all."""
+    """Algorithm that checks ZooKeeper's host name; empty disables the check."""
 
     zookeeper_ssl_keystore_location: str | None = string(None, acts=True)
     """File with this broker's key and certificate for ZooKeeper."""
@@ -64,7 +65,7 @@ class ZooKeeperKeys:
     """Format of that file; unset goes by its ending."""
 
     zookeeper_ssl_ocsp_enable: bool = boolean(False, importance=LOW, acts=True)
-    """Whether ZooKeeper's certificate is checked with its issuer; refused here."""
+    """Check ZooKeeper's certificate by OCSP; refused here."""
 
     zookeeper_ssl_protocol: str = string("TLSv1.2", importance=LOW, acts=True)
     """TLS version, if none are enabled by name."""

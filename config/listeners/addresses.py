@@ -34,7 +34,7 @@ def join_address(host: str, port: int | str) -> str:
 
 
 def java_address(host: str) -> str:
-    """Return an address in Java's writing, which shortens no IPv6; a name is returned as it is.
+    """Return an address as Java writes it, with IPv6 in full; a name is returned unchanged.
 
     >>> java_address("127.0.0.1"), java_address("::1%lo"), java_address("::ffff:10.0.0.1")
     ('127.0.0.1', '0:0:0:0:0:0:0:1%lo', '10.0.0.1')
@@ -58,10 +58,10 @@ def peer_address(peer: tuple[Any, ...]) -> str:
 
 
 def counted_address(host: str) -> str:
-    """Return what limits count an address under: as in Java, addresses of all zones are equal."""
+    """Return the address by which limits count: as in Java, addresses of all zones are equal."""
     return java_address(host).partition("%")[0]
 
 
 def is_every_interface(host: str) -> bool:
-    """Whether listening there is listening on every interface."""
+    """Return whether listening on this host is listening on every interface."""
     return java_address(host) in _EVERY_INTERFACE

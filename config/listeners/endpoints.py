@@ -1,4 +1,4 @@
-"""Where the broker listens, what it tells clients to connect to, and how many may connect.
+"""Listeners of the broker, advertised listeners, and limits of connections.
 
 A listener is written `NAME://host:port`. Its name is a security protocol, or is given one by
 `listener.security.protocol.map`. No host means every interface; an IPv6 address stands in brackets,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 KEYS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
-"""Which only make sense together."""
+"""Keys that are only valid together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Listeners:
     """Everything a broker's listener keys come to."""
 
     bound: tuple[Endpoint, ...]
-    """What to listen on, in the order written."""
+    """Endpoints to listen on, in the order written."""
     advertised: tuple[Endpoint, ...]
-    """What clients and brokers are told; an empty host means: this machine's name."""
+    """Endpoints for clients and brokers; an empty host means: this machine's name."""
     inter_broker: str
     """Name of the advertised listener that other brokers connect to."""
 
@@ -68,7 +68,7 @@ def read_listeners(config: BrokerConfig) -> Listeners:
 
 
 def bound_endpoints(config: BrokerConfig) -> tuple[Endpoint, ...]:
-    """Make endpoints of `listeners` alone; raise ConfigError for what is none."""
+    """Make endpoints of `listeners` alone; raise ConfigError for an invalid one."""
     return _endpoints("listeners", config.listeners, config)
 
 

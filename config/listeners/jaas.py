@@ -2,9 +2,9 @@
 
 A login module is written `class flag name=value … ;`. Apache Kafka reads it with Java's
 StreamTokenizer, and so do we: `//` and `/* */` are comments, values stand in single or double
-quotes unless they are words, and a bare number is no value.
+quotes unless they are words, and a bare number is not a value.
 
-No error repeats what was written: it holds passwords.
+No error quotes the text: it holds passwords.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A broker's configuration as one of its listeners, or one SASL mechanism there, has it.
+"""A broker's configuration for one of its listeners, or for one SASL mechanism of a listener.
 
 `listener.name.external.ssl.keystore.location` is `ssl.keystore.location` for the listener EXTERNAL
 alone; `listener.name.external.plain.sasl.jaas.config` is for PLAIN there. Names of listeners and of
@@ -37,12 +37,12 @@ _OF_LISTENERS = ("ssl.", "sasl.", "principal.builder.", "connections.max.reauth.
 
 
 def is_of_listeners(base: str) -> bool:
-    """Whether a listener may have a value of its own for this key."""
+    """Return whether a listener may have a value of its own for this key."""
     return base.startswith(_OF_LISTENERS)
 
 
 def prefix_of(listener: str, mechanism: str | None = None) -> str:
-    """What stands before a key that is for one listener, or one mechanism of it, alone."""
+    """Return the prefix of keys for one listener, or one mechanism of it, alone."""
     prefix = f"listener.name.{listener.lower()}."
     return prefix if mechanism is None else f"{prefix}{mechanism.lower()}."
 

@@ -1,1 +1,1 @@
-"""Several brokers on one machine: what each makes of their one file, and its CPUs. Pure."""
+"""Several brokers on one machine: each one's part of their one file, and its CPUs. Pure."""

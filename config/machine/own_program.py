@@ -1,8 +1,8 @@
-"""What this program is called, and how parts of it are started as processes of their own.
+"""Name of this program, and commands that start parts of it as processes of their own.
 
 The directory that a broker was started in may hold somebody's `queue.py` or `storage/`. A process
-that we start never looks for modules there (`-P`); what it needs to find our code is in its
-environment.
+that we start never looks for modules there (`-P`); its
+environment tells it where our code is.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 COMMAND: Final = "kafka-broker-python"
 """The command that an installation brings."""
 SERVICE_MANAGER: Final = frozenset({"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"})
-"""What systemd gives a process that tells it how it does."""
+"""Environment variables by which a process reports its state to systemd."""
 PREFIX: Final = __name__.removesuffix("config.machine.own_program")
-"""What stands before the names of our modules: nothing, unless they are installed."""
+"""Package prefix of our modules: empty, unless they are installed."""
 CODE: Final = Path(__file__).resolve().parents[__name__.count(".")]
 """The entry of `sys.path` below which our modules are."""
 
@@ -34,7 +34,7 @@ def module_command(module: str, *arguments: str) -> tuple[str, ...]:
 def environment(environ: Mapping[str, str], code: Path = CODE) -> dict[str, str]:
     """The environment in which `module_command` finds the module.
 
-    The service manager is told how this process does, not its children.
+    This process alone reports to the service manager, not its children.
     """
     environ = {name: text for name, text in environ.items() if name not in SERVICE_MANAGER}
     if str(code) in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
@@ -44,7 +44,7 @@ def environment(environ: Mapping[str, str], code: Path = CODE) -> dict[str, str]
 
 
 def usage_name(module: str) -> str:
-    """What a person types to run a module of ours, as this process was run: for messages."""
+    """Return the command that runs a module of ours, as this process was run: for messages."""
     name = module.removeprefix(PREFIX)
     if Path(sys.argv[0]).name != COMMAND:
         return f"python -m {name}"

@@ -1,4 +1,4 @@
-"""What several brokers on one machine make of their one property file. Pure.
+"""Configurations of several brokers on one machine, from their one property file. Pure.
 
 Process 0 is the broker that the file describes; the others count up from it::
 
@@ -47,7 +47,7 @@ def own_key(name: str) -> tuple[int, str] | None:
 
 
 def state_directory(config: BrokerConfig) -> str:
-    """Where the brokers of a file leave their locks and sockets; `config` is of the whole file."""
+    """Directory of the locks and sockets of a file's brokers; `config` is of the whole file."""
     return config.broker_processes_directory or f"{config.log_dirs[0].rstrip('/')}/node"
 
 
@@ -83,7 +83,10 @@ def derived_keys(config: BrokerConfig, process: Process) -> dict[str, str]:
 
 
 def log_directories(config: BrokerConfig, broker_id: int) -> list[str]:
-    """Those of one broker of a file. The names are of no partition: nobody takes them for a log."""
+    """Return the log directories of one broker of a file.
+
+    No partition has such a name, so none is mistaken for a log.
+    """
     return [f"{path.rstrip('/')}/broker{broker_id}" for path in config.log_dirs]
 
 
@@ -115,7 +118,7 @@ def _refuse_nested(configs: Sequence[BrokerConfig]) -> None:
 
 
 def _claims(config: BrokerConfig) -> Iterator[tuple[str, object]]:
-    """What a broker has for itself alone: keys and values."""
+    """Yield the exclusive settings of a broker: keys and values."""
     yield "broker.id", f"id {config.broker_id}"
     for endpoint in bound_endpoints(config):
         if endpoint.port:
@@ -148,7 +151,7 @@ def _moved(key: str, listener: str, by: int) -> str:
 
 
 def _moved_port(key: str, value: str, port: int, by: int) -> str:
-    """A port some further on; `value` is what the file says."""
+    """Return a port some further on; `value` is the file's text."""
     if port + by > HIGHEST_PORT:
         raise invalid(key, value, f"process {by} would have port {port + by}")
     return str(port + by)

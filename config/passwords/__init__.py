@@ -1,4 +1,4 @@
-"""How passwords come into a configuration, and how they are kept.
+"""Passwords in a configuration: their sources and their storage.
 
-Part of `config`, and imported by what reads a property file or dynamic settings.
+Part of `config`, and imported by readers of property files and dynamic settings.
 """

@@ -1,7 +1,7 @@
 """Passwords among the dynamic settings, encrypted as Apache Kafka's brokers with ZooKeeper do.
 
-A key is derived (PBKDF2) of `password.encoder.secret` and 256 bytes of salt. What is stored says
-how it was made, so that other keys and ciphers can be configured later:
+A key is derived (PBKDF2) of `password.encoder.secret` and 256 bytes of salt. The stored text
+includes the parameters, so that other keys and ciphers can be configured later:
 
     keyFactoryAlgorithm:PBKDF2WithHmacSHA512,cipherAlgorithm:AES/CBC/PKCS5Padding,keyLength:128,
     salt:<base64>,iterations:4096,initializationVector:<base64>,encryptedPassword:<base64>,
@@ -55,13 +55,13 @@ class UndecodableError(Exception):
 
 
 def is_password(name: str) -> bool:
-    """Whether the value of a dynamic setting is kept encrypted."""
+    """Return whether the value of a dynamic setting is kept encrypted."""
     return name.endswith(DYNAMIC_PASSWORDS)
 
 
 @dataclass(frozen=True, slots=True)
 class PasswordEncoder:
-    """Encodes with what is configured now, and decodes with what is stored."""
+    """Encodes with the configured parameters, and decodes with the stored ones."""
 
     secret: str = field(repr=False)
     random_bytes: Callable[[int], bytes] = field(repr=False)
@@ -119,7 +119,7 @@ class PasswordEncoder:
 def configured_encoder(
     config: BrokerConfig, random_bytes: Callable[[int], bytes]
 ) -> PasswordEncoder | None:
-    """What passwords are kept with; None without a secret. Raises ConfigError."""
+    """Return the encoder of passwords; None without a secret. Raises ConfigError."""
     if config.password_encoder_secret is None:
         return None
     key_factory = config.password_encoder_keyfactory_algorithm or _DEFAULT_KEY_FACTORY
@@ -208,5 +208,5 @@ def _text(content: bytes) -> str:
 
 
 def _utf_16_units(text: str) -> int:
-    """What Java calls the length of a string."""
+    """Return the length of a string in Java."""
     return len(text.encode("utf-16-le")) // 2

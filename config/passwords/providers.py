@@ -1,4 +1,4 @@
-"""Values kept elsewhere: `${provider:path:key}` in a value is what a provider has (KIP-297).
+"""Values kept elsewhere: a provider resolves `${provider:path:key}` in a value (KIP-297).
 
     config.providers=file,env
     config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider
@@ -6,8 +6,8 @@
     ssl.keystore.password=${file:/etc/kafka/secrets/tls.properties:keystore.password}
 
 Java class names choose among the three providers that Apache Kafka brings along: keys of a property
-file, variables of the environment, and files of a directory by their names. What is not found stays
-as it is written; `unresolved` has it, so that somebody can be told.
+file, variables of the environment, and files of a directory by their names. A variable that is not
+found stays as written; `unresolved` lists it, so that it can be reported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """What one `${…}` names."""
+    """Provider, path and key of one `${…}`."""
 
     provider: str
     path: str
@@ -47,12 +47,12 @@ class ConfigProviders:
 
     look_up: Mapping[str, Callable[[Variable], str | None]] = field(default_factory=dict)
     unresolved: list[Variable] = field(default_factory=list)
-    """What no provider had, since this was last emptied."""
+    """Variables that no provider had, since this was last emptied."""
     files: set[Path] = field(default_factory=set)
-    """What was read: files that may hold secrets."""
+    """Files that were read: they may hold secrets."""
 
     def resolve(self, text: str) -> str:
-        """Put values in the place of variables. Raises ConfigError for what cannot be read."""
+        """Replace variables by their values. Raises ConfigError for unreadable ones."""
 
         def value(match: re.Match[str]) -> str:
             variable = Variable(match[1], match[2] or "", match[3])
@@ -75,7 +75,7 @@ def read_providers(
         class_key = f"{PROVIDERS}.{name}.class"
         class_name = stated.get(class_key, "").strip()
         if not class_name:
-            continue  # as in Apache Kafka, a name alone is no provider
+            continue  # as in Apache Kafka, a name alone is not a provider
         parameters = _Parameters(stated, f"{PROVIDERS}.{name}.param.")
         match class_name.removeprefix(_PACKAGE):
             case "FileConfigProvider":
@@ -91,13 +91,13 @@ def read_providers(
 
 
 def is_of_provider(name: str) -> bool:
-    """Whether a key says what a provider is, and is no configuration key itself."""
+    """Return whether a key configures a provider, and is not a configuration key itself."""
     return name.startswith(f"{PROVIDERS}.")
 
 
 @dataclass(frozen=True, slots=True)
 class _Parameters:
-    """What a configuration says of one provider."""
+    """Parameters of one provider in a configuration."""
 
     stated: Mapping[str, str]
     prefix: str
@@ -117,7 +117,7 @@ class _Parameters:
         return paths
 
     def pattern(self) -> re.Pattern[str]:
-        """Which variables of the environment may be read."""
+        """Return the pattern of the environment variables that may be read."""
         name = f"{self.prefix}allowlist.pattern"
         text = self.stated.get(name, ".*").strip()
         try:
@@ -178,7 +178,7 @@ def _environment_provider(
 
 
 def _permitted(path: str, allowed_paths: Iterable[str] | None) -> Path | None:
-    """The path, if it names one and lies in what is allowed; `..` counts as what it comes to."""
+    """Return the path, if it is allowed; `..` is resolved first."""
     if not path:
         return None
     if allowed_paths is None:

@@ -1,4 +1,4 @@
-"""Files with secrets that every user of the machine may read: told at the start."""
+"""Files with secrets that every user of the machine may read: reported at the start."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _FILES_OF_KEYS = ("ssl.keystore.location",)
 
 
 def is_secret(name: str) -> bool:
-    """Whether the value of a key, of one listener perhaps, may never be shown."""
+    """Return whether the value of a key, also of one listener, may never be shown."""
     known = BROKER_KEYS.get(unprefixed(name))
     return known is not None and known.key.is_sensitive
 
 
 def names_secret_file(name: str) -> bool:
-    """Whether the value of a key is the path of a file with secrets."""
+    """Return whether the value of a key is the path of a file with secrets."""
     return unprefixed(name) in _FILES_OF_KEYS
 
 
 def stated_secrets(texts: Mapping[str, str]) -> list[str]:
-    """The keys whose secrets stand in these texts themselves."""
+    """Return the keys whose secrets stand in these texts themselves."""
     return sorted(name for name, text in texts.items() if text.strip() and is_secret(name))
 
 
 def readable_by_others(paths: Iterable[Path]) -> list[Path]:
-    """Those of the files that anybody can open: neither they nor a directory above forbids it."""
+    """Return the files that anybody can open: neither they nor a directory above forbids it."""
     return sorted(path for path in set(paths) if _is_open(path))
 
 

@@ -1,7 +1,7 @@
-"""A broker's dynamic settings on their way to the store and back.
+"""Conversion of a broker's dynamic settings to their stored form and back.
 
-Passwords are encrypted in the store. Variables of `config.providers` are stored as they are written
-and mean what the provider has when they are read. Both take time: do it on a thread.
+Passwords are encrypted in the store. Variables of `config.providers` are stored as written and
+resolved when read. Both take time: do it on a thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredSettings:
-    """What it takes to read and write them."""
+    """Reads and writes stored settings."""
 
     providers: ConfigProviders
     encoder: PasswordEncoder | None
@@ -36,7 +36,7 @@ class StoredSettings:
     """With `password.encoder.old.secret`; None if that or the new one is not set."""
 
     def readable(self, stored: Mapping[str, str]) -> tuple[dict[str, str], list[ConfigError]]:
-        """What stored settings mean, and what was left out because it could not be read."""
+        """Return the plain values of stored settings, and errors for unreadable ones, left out."""
         settings: dict[str, str] = {}
         problems: list[ConfigError] = []
         for name, text in stored.items():
@@ -48,11 +48,11 @@ class StoredSettings:
         return settings, problems
 
     def resolved(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """What settings mean that a client sends. Raises ConfigError."""
+        """Resolve the variables in settings sent by a client. Raises ConfigError."""
         return {name: self.providers.resolve(text) for name, text in settings.items()}
 
     def storable(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """Encrypt what has to be. Raises ConfigError."""
+        """Encrypt the passwords. Raises ConfigError."""
         return encode_passwords(settings, self.encoder)
 
     def kept_with_old_secret(self, stored: Mapping[str, str]) -> dict[str, str]:
@@ -78,7 +78,7 @@ class StoredSettings:
 
 
 def needs_a_thread(settings: Mapping[str, str]) -> bool:
-    """Whether anything in these settings is not simply what it says."""
+    """Return whether any of these settings is encrypted or has variables."""
     return any(is_password(name) or "${" in text for name, text in settings.items())
 
 
