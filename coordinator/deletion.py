@@ -1,4 +1,4 @@
-"""Forgetting: OffsetDelete, DeleteGroups, expiry (KIP-211), and topics that were deleted.
+"""Deletion: OffsetDelete, DeleteGroups, expiry (KIP-211), and topics that were deleted.
 
 When an offset expires (`offsets.retention.minutes` after the base time):
 
@@ -9,9 +9,9 @@ When an offset expires (`offsets.retention.minutes` after the base time):
     only offsets, never members    the commit                 nothing
     anything else, rebalances too  never                      everything
 
-A group without members whose last offset goes is deleted with it. Positions of open transactions
-(`pending_offsets`) are forgotten with the topic or the group that they are of, and by OffsetDelete;
-they do not expire, nor do the positions that they would replace, nor their group.
+A group without members is deleted with its last offset. Offsets of open transactions
+(`pending_offsets`) are deleted with their topic or group, and by OffsetDelete; they do not expire,
+nor do the offsets that they would replace, nor their group.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 
 
 class CommittedAnswer(NamedTuple):
-    """One reply whose response is true only once everything appended so far is committed."""
+    """One reply whose response is valid only once everything appended so far is committed."""
 
     reply: Reply[Any]
     response: Any
@@ -51,14 +51,15 @@ class ShardEffects(Generic[RecordT]):
     """
 
     producer: ProducerIdentity | None = None
-    """The producer whose transaction the records are part of, if any."""
+    """Producer whose transaction the records are part of, if any."""
     answers: list[Answer] = field(default_factory=list)
     committed_answers: list[CommittedAnswer] = field(default_factory=list)
     records: list[RecordT] = field(default_factory=list)
     on_append_failed: Callable[[ErrorCode, int], ShardEffects[RecordT]] | None = None
     """Takes the error and `now_ms`."""
     on_replayed: Callable[[int], ShardEffects[RecordT]] | None = None
-    """Takes `now_ms`: what follows from what the records have made, once the answers are given."""
+    """Takes `now_ms`; returns the effects that follow from the replayed records, after the
+    answers."""
 
     def answer(self, reply: Reply[Any], response: object) -> None:
         """Give `response` as soon as the records are appended."""

@@ -1,4 +1,4 @@
-"""Which partition of an internal topic a group id or transactional id belongs to.
+"""Partition of an internal topic to which a group id or transactional id belongs.
 
 Java's `String.hashCode`, made positive as Kafka does, modulo the number of partitions. Data
 directories and tools depend on it, so Python's own `hash` cannot stand in.
@@ -10,7 +10,7 @@ import functools
 
 MINIMUM_INT32 = -(2**31)
 CACHED_HASHES = 16_384
-"""Ids whose hash is remembered; one entry is about 200 bytes, and at most half a kilobyte."""
+"""Size of the cache of hashes; an entry takes about 200 bytes, and at most half a kilobyte."""
 LONGEST_CACHED = 100
 """Characters; longer ids are hashed each time, lest strangers have megabytes of them kept."""
 

@@ -1,7 +1,7 @@
 """Regular expressions of clients, by RE2 as in Apache Kafka by RE2/J: KIP-1152, KIP-848.
 
-RE2 takes time in proportion to pattern and text, whatever they are; Python's engine takes
-exponential time for some (docs/decisions/0028-patterns-by-re2.md).
+RE2 always takes time in proportion to pattern and text; Python's engine takes exponential time for
+some (docs/decisions/0028-patterns-by-re2.md).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Pattern:
         subject: str = "Transaction ID pattern",
         longest_match: int = LONGEST_MATCH,
     ) -> None:
-        """`subject` is what clients are told that the pattern is.
+        """`subject` names the pattern in error messages.
 
         Raises ApiError INVALID_REGULAR_EXPRESSION, also above ``longest`` characters.
         """
@@ -50,7 +50,7 @@ class Pattern:
         self._longest_match = longest_match
 
     def matches(self, text: str) -> bool:
-        """Whether it matches the whole text. Raises as construction does if that takes long."""
+        """Return whether it matches the whole text. Raises as construction if that takes long."""
         if self._size * len(text.encode()) > self._longest_match:
             raise self._refused(f"`{self._text}`", "it is too large for ids as long as there are")
         return self._compiled.fullmatch(text) is not None

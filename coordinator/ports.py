@@ -43,7 +43,7 @@ class Timers(Protocol):
 
     @property
     def now_ms(self) -> int:
-        """Milliseconds of a clock that nobody sets, by which delays and deadlines count."""
+        """Milliseconds of a monotonic clock, by which delays and deadlines count."""
 
     def start(self, key: TimerKey, delay_ms: int) -> None:
         """Start, or restart, the timer."""
@@ -60,7 +60,7 @@ class MemberIds(Protocol):
 
 
 class Reply(Protocol[T_contra]):
-    """Where the answer to one request goes, now or later. `Deferred` of the broker is one."""
+    """Receiver of the answer to one request, now or later. `Deferred` of the broker is one."""
 
     def complete(self, value: T_contra, /) -> object:
         """Deliver the answer. Called exactly once for each reply handed to a shard."""

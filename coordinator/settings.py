@@ -26,10 +26,10 @@ class GroupSettings:
     offsets_retention_ms: int = 7 * 24 * 3_600_000
     """offsets.retention.minutes in milliseconds."""
     new_member_join_timeout_ms: int = 300_000
-    """How long a new member may keep a JoinGroup parked. Not a key; fixed in Apache Kafka too."""
+    """Time for which a new member may keep a JoinGroup parked; a constant in Apache Kafka too."""
     consumer: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
-    """Those of groups of the newer protocol."""
+    """Settings of groups of the newer protocol."""
     streams: StreamsGroupSettings = field(default_factory=StreamsGroupSettings)
-    """Those of streams groups."""
+    """Settings of streams groups."""
     share: ShareGroupSettings = field(default_factory=ShareGroupSettings)
-    """Those of share groups."""
+    """Settings of share groups."""

@@ -1,6 +1,6 @@
-"""One partition of `__consumer_offsets` as a state machine: all requests of its groups end here.
+"""One partition of `__consumer_offsets` as a state machine: the entry point of all group requests.
 
-`handle_*` and `expire` decide, `replay` changes what is stored. The broker appends the records of
+`handle_*` and `expire` decide, `replay` changes the stored state. The broker appends the records of
 an `Effects`, replays them here one by one, then gives the answers; after a restart it replays the
 log and calls `on_loaded`. Nothing here waits: a reply that must wait is parked in its member.
 """
@@ -75,9 +75,9 @@ class GroupShard(ShardState):
     # Life
 
     def on_loaded(self, now_ms: int) -> Effects:
-        """The log has been replayed: members' sessions begin, too large groups shrink.
+        """Start members' sessions and shrink too large groups, once the log has been replayed.
 
-        Those whose coordinator died before it could rebalance them are rebalanced.
+        Groups whose coordinator died before it could rebalance them are rebalanced.
         """
         effects = Effects()
         for group in self._groups.values():
@@ -90,12 +90,12 @@ class GroupShard(ShardState):
         return effects
 
     def on_unloaded(self) -> Effects:
-        """The shard goes to another broker, or this one stops: everybody parked is sent away."""
+        """Answer all parked requests, as the shard moves to another broker or this one stops."""
         effects = Effects()
         error = ErrorCode.NOT_COORDINATOR
         for group in self._groups.values():
             if group.state is GroupState.EMPTY and not group.pending_members:
-                continue  # most of those of a large shard: nobody waits, and no timer runs
+                continue  # most groups of a large shard: no parked request, and no timer
             self._rebalance.cancel_timers(group)
             for member in group.members.values():
                 if member.joining is not None:
@@ -112,10 +112,10 @@ class GroupShard(ShardState):
     # Membership
 
     def handle_change_to_classic(self, group_id: str) -> list[OffsetsRecord]:
-        """Forget a group of another kind that has no members, since somebody joins a classic one.
+        """Delete an empty group of another kind, because a member joins it as a classic group.
 
-        Raises ApiError INCONSISTENT_GROUP_PROTOCOL if it has some, and is no consumer group that
-        takes members of the classic protocol.
+        Raises ApiError INCONSISTENT_GROUP_PROTOCOL if it has members, unless it is a consumer group
+        that accepts members of the classic protocol.
         """
         kind = self._kind_of(group_id)
         if kind is None:
@@ -285,7 +285,7 @@ class GroupShard(ShardState):
                 yield CommittedPartition(topic.name, topic_id, each.partition_index)
 
     def check_offset_fetch(self, request: OffsetFetchRequest.Group) -> None:
-        """Raise ApiError if positions are asked for by somebody who is no member any more."""
+        """Raise ApiError if a caller that is no longer a member asks for offsets."""
         kind = self._kind_of(request.group_id)
         if kind is not None:
             kind.check_fetch(request.group_id, request.member_id, request.member_epoch)

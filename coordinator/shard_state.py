@@ -1,7 +1,7 @@
-"""The groups of one partition of `__consumer_offsets`, of all kinds, as its records make them.
+"""The groups of one partition of `__consumer_offsets`, of all kinds, as built from its records.
 
-A group id belongs to one group. The first record of a group of one of the newer kinds takes the
-place of a classic group without members, in which a group that has only offsets is kept.
+A group id belongs to one group. The first record of a group of one of the newer kinds replaces a
+classic group without members, the form in which a group that has only offsets is kept.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ShardState:
     ) -> None:
         """Apply one record of the log, freshly appended or read back.
 
-        `producer_id` is that of a transactional batch, whose positions wait for its marker.
+        `producer_id` is that of a transactional batch, whose offsets wait for its marker.
         """
         key = record.key
         if isinstance(key, OffsetCommitKey):
@@ -150,7 +150,7 @@ class ShardState:
         return effects
 
     def _to_replace(self, kind: str, group_id: str, member_epoch: int) -> list[OffsetsRecord]:
-        """What a heartbeat to a group that is not of this kind has to have stored first."""
+        """Return the records to store before a heartbeat to a group that is not of this kind."""
         group = self._groups.get(group_id)
         is_of_other_kind = group is not None or self._kind_of(group_id) is not None
         is_joining = member_epoch == 0

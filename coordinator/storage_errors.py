@@ -1,4 +1,4 @@
-"""What clients are told when the log refused a record; those of classic groups have other words."""
+"""Error codes for clients when an append fails; classic groups have different ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOO_LARGE = (
 
 
 def storage_error(code: ErrorCode) -> ErrorCode:
-    """The error for a client whose record the log refused; NONE stays NONE."""
+    """Return the error for a client whose record was not stored; NONE stays NONE."""
     if code in NOT_COMMITTED:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if code in COORDINATOR_MOVED:
@@ -34,9 +34,9 @@ def storage_error(code: ErrorCode) -> ErrorCode:
 
 
 def reading_error(code: ErrorCode) -> ErrorCode:
-    """The error for a client that reads what was not committed in time; NONE stays NONE.
+    """Return the error for a read of data not committed in time; NONE stays NONE.
 
-    Apache Kafka's coordinator does not wait then, and older consumers end at all other errors.
+    Apache Kafka's coordinator does not wait then, and older consumers fail on all other errors.
     """
     if code is ErrorCode.NONE or code in COORDINATOR_MOVED:
         return storage_error(code)

@@ -1,4 +1,4 @@
-"""Topics as groups see them, and the hash by which a group notices that they changed."""
+"""Topics as groups see them, and the hash by which a group detects their changes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TopicHashes:
         return value - (1 << 64) if value >> 63 else value
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """The topics whose hashes would have to be computed, 20 microseconds each or more."""
+        """Return the topics whose hashes are not cached; each costs 20 microseconds or more."""
         return [name for name in names if not self._is_fresh(name)]
 
     def prepare(self, name: str) -> None:
@@ -97,7 +97,7 @@ class TopicHashes:
 
 
 def _described(view: TopicView, racks: Sequence[Sequence[str]]) -> bytes:
-    """What `Utils.computeTopicHash` hashes: strings as UTF-16 with their length behind."""
+    """Encode the input of `Utils.computeTopicHash`: strings as UTF-16 followed by their length."""
     raw = view.topic_id.bytes
     parts = [b"\x00", raw[7::-1], raw[:7:-1], _text(view.name)]
     parts.append(struct.pack("<i", view.partition_count))

@@ -38,7 +38,7 @@ _SHORT, _MEDIUM, _LONG = 16, 128, 240
 """Inputs up to these lengths have formulas of their own."""
 
 _LAST_OFFSET: Final = 119
-"""Where the secret for the last bytes of 129 to 240 begins."""
+"""Offset of the secret for the last bytes of 129 to 240."""
 
 
 def _words(offset: int, count: int) -> tuple[int, ...]:

@@ -73,7 +73,7 @@ class ConsumerShard(CommittingShard[ConsumerGroup, ConsumerMember]):
         return self._group(group_id).subscriptions.topics
 
     def tombstones(self, group_id: str) -> list[OffsetsRecord]:
-        """What has to be stored so that the group is forgotten."""
+        """Return the records that delete the group."""
         return group_tombstones(self._group(group_id))
 
     # Requests
@@ -98,7 +98,7 @@ class ConsumerShard(CommittingShard[ConsumerGroup, ConsumerMember]):
         return (yield from listing.described(group, self._topics, default_assignor))
 
     def _begin_classic_sessions(self, group: ConsumerGroup) -> None:
-        """Members of the classic protocol say themselves how long they may be silent."""
+        """Members of the classic protocol have the session timeout of their JoinGroup."""
         for member in group.members.values():
             if member.classic is not None:
                 timeout_ms = member.classic.session_timeout_ms

@@ -1,7 +1,7 @@
-"""A consumer group as its records make it: members, epochs, target and current assignment.
+"""A consumer group as built from its records: members, epochs, target and current assignment.
 
-Changed by replay alone; it decides nothing. Sums over members are kept while members change, since
-a heartbeat may cost no more in a group of ten thousand members than in one of ten.
+Changed by replay alone. Sums over members are kept while members change, since a heartbeat may cost
+no more in a group of ten thousand members than in one of ten.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from coordinator.modern_groups.group_kind import CommittedPartition
 
 NOBODY: Final = -1
-"""The epoch of a partition that nobody owns."""
+"""The epoch of a partition without an owner."""
 
 
 class ConsumerGroupState(enum.Enum):
@@ -38,7 +38,7 @@ class ConsumerGroupState(enum.Enum):
 
 
 class Subscriptions(NamedTuple):
-    """How many members subscribe to what."""
+    """Numbers of members by subscription."""
 
     names: Counter[str]
     """Members by topic, of subscriptions by name."""
@@ -49,7 +49,7 @@ class Subscriptions(NamedTuple):
 
     @property
     def topics(self) -> AbstractSet[str]:
-        """All topics that somebody subscribes to."""
+        """All topics that have a subscriber."""
         return self.names.keys() | self.matched.keys() if self.matched else self.names.keys()
 
     def copy(self) -> Subscriptions:
@@ -57,7 +57,7 @@ class Subscriptions(NamedTuple):
         return Subscriptions(self.names.copy(), self.patterns.copy(), self.matched.copy())
 
     def are_alike(self, member_count: int) -> bool:
-        """Whether all members subscribe to the same topics, as far as the sums show."""
+        """Return whether all members subscribe to the same topics, as far as the sums show."""
         if not self.patterns:
             return all(count == member_count for count in self.names.values())
         if next(iter(self.patterns.values())) != member_count:
@@ -84,20 +84,20 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         self.static_members: dict[str, str] = {}
         """Member id by instance id."""
         self.owners: dict[UUID, dict[int, int]] = {}
-        """The member epoch of who owns a partition, or still has to give it up."""
+        """Member epoch of the owner of a partition, including one that still has to revoke it."""
         self.subscriptions = Subscriptions(Counter(), Counter(), Counter())
         self.assignors: Counter[str] = Counter()
         """Members by the assignor that they prefer."""
         self.classic_count = 0
         """Members that speak the classic protocol."""
         self.classic_protocols: Counter[str] = Counter()
-        """Those of them by a protocol that they support."""
+        """Number of classic members by protocol that they support."""
         self.resolved: dict[str, ResolvedPattern] = {}
         self.has_topics_record = False
 
     @property
     def state(self) -> ConsumerGroupState:
-        """What clients are told; costs a look at every member."""
+        """State as reported to clients; costs a look at every member."""
         if not self.members:
             return ConsumerGroupState.EMPTY
         if self.epoch > self.assignment_epoch:
@@ -112,7 +112,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         return self.members.get(self.static_members.get(instance_id, ""))
 
     def target_of(self, member: ConsumerMember) -> Target:
-        """A member's part of the target assignment, or that of whom it is about to replace."""
+        """Return the target assignment of a member, or of the static member it will replace."""
         member_id = member.member_id
         if member.instance_id is not None:
             member_id = self.static_members.get(member.instance_id, member_id)
@@ -237,7 +237,7 @@ def recount_assignors(
 
 
 def preferred_assignor(assignors: Counter[str]) -> str | None:
-    """The assignor that most members prefer; None if nobody prefers any.
+    """The assignor that most members prefer; None if no member prefers any.
 
     Of two with as many members it is the first by name; in Apache Kafka it is either.
     """

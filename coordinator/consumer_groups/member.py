@@ -1,4 +1,4 @@
-"""One member of a consumer group, as stored: what it subscribes to, and what it owns now."""
+"""One member of a consumer group, as stored: its subscription and its current assignment."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Owned = Mapping[UUID, Mapping[int, int]]
 
 
 class MemberState(enum.IntEnum):
-    """How far a member is with the assignment it is being moved to. The values are stored."""
+    """Progress of a member with its next assignment. The values are stored."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
-    """It has to give up partitions first."""
+    """It has to revoke partitions first."""
     UNRELEASED_PARTITIONS = 2
     """It has all of its next partitions that are free; others still own the rest."""
     UNKNOWN = 127
@@ -55,24 +55,24 @@ class ConsumerMember:
     client_id: str = ""
     client_host: str = ""
     topics: frozenset[str] = frozenset()
-    """What it subscribes to by name."""
+    """Topics it subscribes to by name."""
     pattern: str | None = ""
-    """What it subscribes to by regular expression; empty or None for none."""
+    """Regular expression it subscribes to; empty or None for none."""
     assignor: str | None = None
     """The server-side assignor it prefers."""
     assigned: Owned = field(default_factory=dict)
     revoking: Owned = field(default_factory=dict)
-    """What it has to give up, and may still have."""
+    """Partitions it has to revoke, and may still consume."""
     classic: ConsumerGroupMemberMetadataValue.ClassicMemberMetadata | None = None
     """Set for a member that speaks the classic protocol; Apache Kafka stores such."""
 
     @property
     def is_classic(self) -> bool:
-        """Whether it speaks the classic protocol."""
+        """True if it speaks the classic protocol."""
         return self.classic is not None
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has all of the assignment of this epoch, and nothing else."""
+        """Return whether it has exactly the assignment of this epoch."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch
 
     def assignment_epoch(self, topic_id: UUID, partition: int) -> int | None:

@@ -1,16 +1,16 @@
 """One step of a member towards its target assignment.
 
-    STABLE ──the group has a newer target──▶ gives up what is not in it (UNREVOKED_PARTITIONS)
-      ▲                                            │ once it no longer owns that
-      └──has all of it── takes over what is free ◀─┘ ⟲ UNRELEASED_PARTITIONS, until the rest is
+    STABLE ──the group has a newer target──▶ revokes partitions not in it (UNREVOKED_PARTITIONS)
+      ▲                                            │ once it no longer owns them
+      └──has all of it── takes free partitions ◀───┘ ⟲ UNRELEASED_PARTITIONS, until all are free
 
 Worked example, topic t with two partitions. A is alone, at epoch 2, and owns t0 and t1. B joins:
 the group is at epoch 3, the target is A {t0}, B {t1}.
 
     B heartbeats   epoch 3, nothing: t1 is A's          UNRELEASED_PARTITIONS
-    A heartbeats   epoch 2, told {t0}, has to give t1   UNREVOKED_PARTITIONS
+    A heartbeats   epoch 2, gets {t0}, must revoke t1   UNREVOKED_PARTITIONS
     A heartbeats   owns t0 only: epoch 3                STABLE, t1 is free
-    B heartbeats   epoch 3, told {t1}                   STABLE
+    B heartbeats   epoch 3, gets {t1}                   STABLE
 
 Source: KIP-848, `CurrentAssignmentBuilder`.
 """
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 
 class Surroundings(NamedTuple):
-    """What a member is reconciled with."""
+    """Inputs of a member's reconciliation."""
 
     target_epoch: int
     target: Target
     is_subscribed: Callable[[UUID], bool]
-    """Whether the member subscribes to the topic of an id."""
+    """Returns whether the member subscribes to the topic of an id."""
     subscribes_to_nothing: bool
     has_subscription_changed: bool
     owner_epoch: Callable[[UUID, int], int]
     owned: Sequence[TopicPartitions] | None
-    """What the member says it owns; None if it does not say."""
+    """Partitions that the member reports as owned; None if it does not report them."""
 
 
 def reconciled(member: ConsumerMember, around: Surroundings) -> ConsumerMember:
@@ -69,7 +69,7 @@ def reconciled(member: ConsumerMember, around: Surroundings) -> ConsumerMember:
 
 
 def _owns_any(around: Surroundings, partitions: Owned) -> bool:
-    """Whether the member may still own one of these: it does not say, or says so."""
+    """Return whether the member may still own one of these: it reports so, or reports nothing."""
     if around.owned is None:
         return True
     return any(

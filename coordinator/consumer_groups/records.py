@@ -1,11 +1,11 @@
 """The records of a consumer group, as Apache Kafka 4.3 writes them.
 
     key type 3   the group's epoch, and the hash of the topics it subscribes to
-             4   topics with their racks; not written since 4.1, forgotten where it is found
-             5   a member: what it subscribes to
+             4   topics with their racks; not written since 4.1, deleted where it is found
+             5   a member and its subscription
              6   the epoch of the target assignment, and when it was computed
              7   a member's part of the target assignment
-             8   what a member owns now
+             8   a member's current assignment
             16   a regular expression, and the topics that it matches
 
 Where a record holds a set, partitions are in ascending order and topics in no particular one;
@@ -67,7 +67,7 @@ class ResolvedPattern(NamedTuple):
 
 
 def member_record(group_id: str, member: ConsumerMember) -> OffsetsRecord:
-    """Store what a member subscribes to."""
+    """Build the record of a member's subscription."""
     return OffsetsRecord(
         ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
         ConsumerGroupMemberMetadataValue(
@@ -101,7 +101,7 @@ def target_record(group_id: str, member_id: str, target: Target) -> OffsetsRecor
 
 
 def current_record(group_id: str, member: ConsumerMember) -> OffsetsRecord:
-    """Store what a member owns."""
+    """Build the record of a member's current assignment."""
     return OffsetsRecord(
         ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),
         ConsumerGroupCurrentMemberAssignmentValue(
@@ -133,7 +133,7 @@ def pattern_tombstone(group_id: str, pattern: str) -> OffsetsRecord:
 
 
 def topics_tombstone(group_id: str) -> OffsetsRecord:
-    """Forget what releases before 4.1 kept of topics."""
+    """Build the tombstone of the topics that releases before 4.1 stored."""
     return OffsetsRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
 
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 
 class MigrationPolicy(enum.Enum):
-    """Which groups with members may change between the two protocols; the value is the key's."""
+    """Conversions allowed for groups with members, between the two protocols; the key's value."""
 
     BIDIRECTIONAL = "bidirectional"
     UPGRADE = "upgrade"
@@ -19,12 +19,12 @@ class MigrationPolicy(enum.Enum):
 
     @property
     def can_upgrade(self) -> bool:
-        """Whether a classic group may become a consumer group."""
+        """True if a classic group may become a consumer group."""
         return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
 
     @property
     def can_downgrade(self) -> bool:
-        """Whether a consumer group may become a classic group."""
+        """True if a consumer group may become a classic group."""
         return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
@@ -33,14 +33,14 @@ V = TypeVar("V", int, str, bool, tuple[str, ...])
 
 
 class GroupOverrides(Protocol):
-    """What is configured for single groups (GROUP resources)."""
+    """Configuration of single groups (GROUP resources)."""
 
     def value(self, group_id: str, name: str, default: V) -> V:
         """The group's own value of a key, `default` without one."""
 
 
 class NoOverrides:
-    """No group has a configuration of its own."""
+    """Overrides without any group of its own configuration."""
 
     def value(self, group_id: str, name: str, default: V) -> V:  # noqa: ARG002
         """Return `default`."""

@@ -1,4 +1,4 @@
-"""What decisions about consumer groups are made with; one for each shard."""
+"""Dependencies of decisions about consumer groups; one set for each shard."""
 
 from __future__ import annotations
 

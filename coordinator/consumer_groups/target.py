@@ -1,8 +1,8 @@
-"""The next target assignment of a group: what the assignor is asked, and the records of its answer.
+"""The next target assignment of a group: input of the assignor, and records of its result.
 
 A group of some size is assigned within the heartbeat that finds its target out of date, as in
-Apache Kafka 4.3. A larger one is assigned in steps, between which others are served, and its
-members go on with the former target meanwhile; `modern_groups.target` says how that is stored.
+Apache Kafka 4.3. A larger one is assigned in steps, between which other requests are served, and
+its members keep the former target meanwhile; `modern_groups.target` says how that is stored.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ _TARGETS: Final = TargetKind(NOTHING, in_both, target_record)
 
 
 class Change(NamedTuple):
-    """A heartbeat's member, who is not in the group yet as it will be."""
+    """Change of the group by a heartbeat's member, which is not in the group yet."""
 
     group_epoch: int
     are_alike: bool
     assignor: str
     updated: ConsumerMember
     replaced_id: str | None
-    """The member id of the static member whose place it takes."""
+    """Member id of the static member that it replaces."""
 
 
 def is_small(parts: ShardParts, group: ConsumerGroup, topics: AbstractSet[str]) -> bool:
-    """Whether the group is assigned within a heartbeat."""
+    """Return whether the group is small enough to be assigned within a heartbeat."""
     size = len(group.members)
     if size + len(topics) > ASSIGNED_AT_ONCE:
         return False
@@ -88,7 +88,7 @@ def assign_now(
 
 
 def assign_later(parts: ShardParts, group_id: str, assignor: str, now_ms: int) -> Steps[None]:
-    """The same in steps, for the group as it is when they begin."""
+    """Assign in steps, for the group as it is when they begin."""
     watch = parts.watches.of(group_id)
     try:
         group = parts.groups.find(group_id)

@@ -1,4 +1,4 @@
-"""What a shard remembers of consumer groups without storing it, besides sessions."""
+"""A shard's unstored state of consumer groups, besides sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ConsumerWatch(Watch):
-    """What is remembered of one group."""
+    """Unstored state of one group."""
 
     checked_revision: int = -1
     """The revision of the topics as of which the group's epoch is right."""
@@ -25,16 +25,16 @@ class ConsumerWatch(Watch):
     resolved_revision: int = -1
     """The revision of the topics in which its regular expressions were last resolved."""
     joins: dict[str, int] = field(default_factory=dict)
-    """By when a member of the classic protocol has to join again."""
+    """Deadlines by which classic members must join again."""
     syncs: dict[str, int] = field(default_factory=dict)
-    """By when one that has joined has to ask what it owns."""
+    """Deadlines by which members that have joined must send SyncGroup."""
 
 
 class ConsumerWatches(Watches[ConsumerWatch]):
     """By group id."""
 
     def await_join(self, group_id: str, member: ConsumerMember) -> None:
-        """Give a member its rebalance timeout to join again, unless it has been told before."""
+        """Give a member its rebalance timeout to join again, unless that is running already."""
         watch = self.of(group_id)
         if member.member_id not in watch.joins:
             deadline_ms = watch.joins[member.member_id] = self.now_ms + member.rebalance_timeout_ms
@@ -45,7 +45,7 @@ class ConsumerWatches(Watches[ConsumerWatch]):
         self.of(group_id).joins.pop(member_id, None)
 
     def await_sync(self, group_id: str, member: ConsumerMember) -> None:
-        """Give a member that has joined its rebalance timeout to ask what it owns."""
+        """Give a member that has joined its rebalance timeout to send SyncGroup."""
         watch = self.of(group_id)
         deadline_ms = watch.syncs[member.member_id] = self.now_ms + member.rebalance_timeout_ms
         self.wake_by(group_id, watch, deadline_ms)

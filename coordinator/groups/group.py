@@ -1,6 +1,6 @@
 """A classic group: its members, their protocols, and its state.
 
-It keeps its data consistent and decides nothing: `rebalance`, `join`, `sync` and `membership` do.
+It keeps its data consistent; `rebalance`, `join`, `sync` and `membership` decide.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ClassicGroup:
         self.group_id = group_id
         self.state = GroupState.EMPTY
         self.state_since_ms = -1
-        """When it entered its state; -1 if it never left the first."""
+        """Time of the last state change; -1 if there was none."""
         self.generation = 0
         self.protocol_type: str | None = None
         """The protocol type of its members; None for a group that never had any."""
@@ -67,9 +67,10 @@ class ClassicGroup:
         self.initial_delay_left_ms: int | None = None
         """During the initial delay: by how much it may still be extended, in milliseconds."""
         self.is_downgraded = False
-        """Whether its generation is that of the consumer group that it was (`downgrade`)."""
+        """True if its generation is that of the consumer group from which it was downgraded
+        (`downgrade`)."""
         self.has_new_member = False
-        """Whether a member has joined since the initial delay was last started."""
+        """True if a member has joined since the initial delay was last started."""
         self._supported: dict[str, int] = {}
         self._subscribed: frozenset[str] | None = _UNREAD
 
@@ -80,7 +81,7 @@ class ClassicGroup:
 
     @property
     def is_vestigial(self) -> bool:
-        """Whether it has no record in the log and no member is about to join: it may be dropped."""
+        """True if it has no record in the log and no member is about to join: it may be dropped."""
         return (
             self.state is GroupState.EMPTY
             and self.generation == 0
@@ -90,7 +91,7 @@ class ClassicGroup:
 
     @property
     def has_all_members_joined(self) -> bool:
-        """Whether the join phase can end before its timeout."""
+        """True if the join phase can end before its timeout."""
         return self.awaiting_join == len(self.members) and not self.pending_members
 
     @property
@@ -210,7 +211,7 @@ class ClassicGroup:
     # Protocols
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether a member with these protocols is compatible with the present members."""
+        """Return whether a member with these protocols is compatible with the current members."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         return self.protocol_type == protocol_type and any(
@@ -232,7 +233,7 @@ class ClassicGroup:
         return self._subscribed
 
     def consumes(self, topic: str) -> bool:
-        """Whether a member subscribes to a topic; True if the members' metadata does not show."""
+        """Return whether a member subscribes to a topic; True if the metadata is opaque."""
         return self.topics is None or topic in self.topics
 
     def forget_topics(self) -> None:

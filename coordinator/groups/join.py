@@ -1,13 +1,13 @@
 """JoinGroup: admission of members, their ids, and the start of rebalances.
 
-    member id ""       static instance known     → takes over its place, the old id is fenced
+    member id ""       static instance known     → replaces the member, the old id is fenced
     (a new member)     static instance new       → member at once
                        dynamic, version 4+       → gets an id, MEMBER_ID_REQUIRED, is pending
                        dynamic, older            → member at once
     a pending id                                 → member
     a member's id      state PREPARING           → parked with the others
-                       COMPLETING, same metadata → told the present generation again
-                       STABLE, follower, same    → told the present generation again
+                       COMPLETING, same metadata → current generation is sent again
+                       STABLE, follower, same    → current generation is sent again
                        otherwise                 → new rebalance
 
 Sources: KIP-62, KIP-345, KIP-394, KIP-814.
@@ -96,7 +96,7 @@ class Joins:
         self._rebalance.complete_if_all_joined(group, joining.now_ms, effects)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
-        """Whether the group has room. Members stay; while preparing, the first to rejoin do."""
+        """Return whether the group has room. Members stay; while preparing, the first to rejoin."""
         member = group.members.get(member_id)
         if group.state is GroupState.EMPTY:
             return True
@@ -159,7 +159,7 @@ class Joins:
 
     @staticmethod
     def _knows_generation(group: ClassicGroup, member: Member, protocols: Protocols) -> bool:
-        """Whether this JoinGroup repeats one whose answer was lost."""
+        """Return whether this JoinGroup repeats one whose response was lost."""
         if member.protocols != protocols:
             return False
         if group.state is GroupState.STABLE:

@@ -31,25 +31,25 @@ class Member:
     protocols: Protocols
     assignment: bytes = b""
     is_new: bool = False
-    """Whether it has had no answer to a JoinGroup yet, so that it cannot send heartbeats."""
+    """True until its first JoinGroup is answered; until then it cannot send heartbeats."""
     joining: Reply[JoinGroupResponse] | None = None
     """The parked answer to its JoinGroup."""
     syncing: Reply[SyncGroupResponse] | None = None
     """The parked answer to its SyncGroup."""
     session_deadline_ms: int = NEVER_MS
-    """When its session expires by the timers' clock, unless it sends a request before."""
+    """Expiry of its session by the timers' clock, unless it sends a request before."""
     session_timer_due_ms: int = NEVER_MS
-    """When its session timer fires, which may be earlier: that saves a restart at each
+    """Due time of its session timer, which may be earlier: that saves a restart at each
     heartbeat."""
 
     @property
     def is_static(self) -> bool:
-        """Whether it keeps its place across restarts of the client."""
+        """True if it keeps its place across restarts of the client."""
         return self.group_instance_id is not None
 
     @property
     def is_parked(self) -> bool:
-        """Whether a request of it is parked: then its silence does not mean that it is dead."""
+        """True if one of its requests is parked: meanwhile its session does not expire."""
         return self.joining is not None or self.syncing is not None
 
     def metadata_for(self, protocol: str) -> bytes:

@@ -1,11 +1,11 @@
-"""From one generation to the next: start and end of the join phase, and members that are dropped.
+"""Rebalances: start and end of the join phase, and members that are dropped.
 
 Worked example with the initial delay of 3 s and two consumers whose rebalance timeout is 60 s:
 
     0.0 s  A joins an empty group   EMPTY → PREPARING_REBALANCE, JOIN timer 3 s, 57 s left
     1.0 s  B joins                  parked; remembered as a new member
     3.0 s  JOIN timer               B is new: 3 s more, 54 s left
-    6.0 s  JOIN timer               nobody new: generation 1, both answered, SYNC timer 60 s
+    6.0 s  JOIN timer               no new member: generation 1, both answered, SYNC timer 60 s
     6.1 s  A, the leader, syncs     record appended and replayed: STABLE, both answered
 
 In every later rebalance the phase ends as soon as all members have rejoined, or when the rebalance

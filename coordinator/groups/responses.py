@@ -1,4 +1,4 @@
-"""Responses of the group protocol that are made in several places."""
+"""Responses of the group protocol that are needed in several places."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ _TRANSACTIONAL_OFFSETS_NOT_STORED = _NOT_COMMITTED | {
 
 
 def group_storage_error(error: ErrorCode) -> ErrorCode:
-    """The error for a group member whose group's record could not be stored."""
+    """Return the error for a group member whose group's record could not be stored."""
     return _GROUP_NOT_STORED.get(error, error)
 
 
 def offset_storage_error(error: ErrorCode) -> ErrorCode:
-    """The error for an OffsetCommit whose records could not be stored."""
+    """Return the error for an OffsetCommit whose records could not be stored."""
     return _OFFSETS_NOT_STORED.get(error, error)
 
 
 def transactional_storage_error(error: ErrorCode) -> ErrorCode:
-    """The error for a TxnOffsetCommit whose records could not be stored."""
+    """Return the error for a TxnOffsetCommit whose records could not be stored."""
     return _TRANSACTIONAL_OFFSETS_NOT_STORED.get(error, error)
 
 

@@ -5,8 +5,8 @@
       └────emptied─────────┘      │      └──────rebalance──────┘           │ assigned
                                   └─────────rebalance───────── STABLE ◀────┘
 
-DEAD is left by nothing: the group is no longer in the shard. Replay enters EMPTY or STABLE
-directly, because the record of a generation is written only where a rebalance ends.
+DEAD is final: the group is no longer in the shard. Replay enters EMPTY or STABLE directly, because
+the record of a generation is written only where a rebalance ends.
 """
 
 from __future__ import annotations

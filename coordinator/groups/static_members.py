@@ -1,7 +1,7 @@
 """Replaces a static member by its next incarnation (KIP-345, KAFKA-8405, KAFKA-9270).
 
 The old member id is fenced from then on, its parked replies at once. In a STABLE group that would
-choose the same protocol nothing else happens: the new id is stored, the assignment stays.
+choose the same protocol, only the new id is stored; the assignment stays.
 """
 
 from __future__ import annotations

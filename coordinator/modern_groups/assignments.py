@@ -30,7 +30,7 @@ KeyT = TypeVar("KeyT")
 def in_both(
     one: Mapping[KeyT, frozenset[int]], other: Mapping[KeyT, frozenset[int]]
 ) -> Mapping[KeyT, frozenset[int]]:
-    """What is in both of two assignments."""
+    """Return the intersection of two assignments."""
     both = {key: one[key] & other[key] for key in one if key in other}
     return {key: partitions for key, partitions in both.items() if partitions}
 
@@ -49,12 +49,12 @@ def target_of(stored: Iterable[TopicPartitions]) -> Target:
 
 
 def assignment(assigned: Mapping[UUID, Iterable[int]]) -> Assignment:
-    """What the answer to a heartbeat tells its member."""
+    """Build the assignment in the response to a heartbeat."""
     return Assignment(topic_partitions=topic_partitions(assigned))
 
 
 def described(assigned: Mapping[UUID, Iterable[int]], topics: Topics) -> DescribedAssignment:
-    """What tools are shown: topics that still exist, with their names."""
+    """Describe an assignment: topics that still exist, with their names."""
     return DescribedAssignment(
         topic_partitions=[
             NamedTopicPartitions(topic_id=topic_id, topic_name=name, partitions=sorted(partitions))

@@ -18,7 +18,7 @@ def refuse_request(message: str) -> NoReturn:
 
 
 def check_not_blank(value: str | None, message: str) -> None:
-    """Raise INVALID_REQUEST for a text that is there and says nothing."""
+    """Raise INVALID_REQUEST for a text that is present but empty."""
     if value is not None and not value.strip():
         refuse_request(message)
 
@@ -33,14 +33,14 @@ def check_room(kind: str, members: Sized, limit: int) -> None:
 
 
 def unknown_member(member_id: str, group_id: str) -> ApiError:
-    """The error for somebody who is not a member."""
+    """Return the error for a caller that is not a member."""
     return ApiError(
         ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}."
     )
 
 
 def fenced_member(kind: str, epoch: int, known_epoch: int, detail: str = "") -> ApiError:
-    """The error for a member that says another epoch than the one it is in."""
+    """The error for a member that sends another epoch than its own."""
     relation = "greater" if epoch > known_epoch else "smaller"
     return ApiError(
         ErrorCode.FENCED_MEMBER_EPOCH,

@@ -1,4 +1,4 @@
-"""The groups of a kind whose members commit offsets; those of share groups do not."""
+"""Groups of the kinds whose members commit offsets: all but share groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GroupT = TypeVar("GroupT", bound=CommittingKindGroup[Any])
 
 
 class CommittingShard(KindShard[GroupT, MemberT]):
-    """Who may commit and read offsets, of all kinds that have some."""
+    """Checks of commits and reads of offsets, for all kinds that have offsets."""
 
     def check_commit(
         self,

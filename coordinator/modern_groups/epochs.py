@@ -7,7 +7,7 @@ from typing import Final
 FIRST_EPOCH: Final = 1
 """Of a group that has no record yet, and of its empty target assignment."""
 JOINING_EPOCH: Final = 0
-"""The epoch of who joins, or joins again."""
+"""Epoch of a member that joins, or joins again."""
 LEAVING_EPOCH: Final = -1
 STATIC_LEAVING_EPOCH: Final = -2
 """Of a static member that will be back; others do not get its partitions meanwhile."""

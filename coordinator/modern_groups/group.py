@@ -1,4 +1,4 @@
-"""A group of any modern kind as its records make it. Changed by replay alone; decides nothing."""
+"""A group of any modern kind as built from its records, changed by replay alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TargetT = TypeVar("TargetT")
 
 
 class ModernGroup(Generic[MemberT, TargetT]):
-    """What a group of each kind has."""
+    """Common state of groups of all kinds."""
 
     __slots__ = (
         "assignment_epoch",
@@ -31,16 +31,16 @@ class ModernGroup(Generic[MemberT, TargetT]):
         self.assignment_epoch = FIRST_EPOCH
         """The group's epoch of which the target assignment is."""
         self.assignment_timestamp_ms = 0
-        """When the target assignment was made; 0 if never."""
+        """Time of the target assignment; 0 if there is none."""
         self.members: dict[str, MemberT] = {}
         """By id."""
         self.targets: dict[str, TargetT] = {}
         """Each member's part of the target assignment, by id."""
 
     def was_assigned_within(self, interval_ms: int, now_ms: int) -> bool:
-        """Whether the target assignment is younger than that, by the wall clock.
+        """Return whether the target assignment is younger than that, by the wall clock.
 
-        One of the future is not: the clock was set back since, perhaps for good.
+        One in the future is not: the clock was set back since, perhaps for good.
         """
         made_ms = self.assignment_timestamp_ms
         return made_ms > 0 and made_ms <= now_ms < made_ms + interval_ms

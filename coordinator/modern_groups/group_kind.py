@@ -1,7 +1,7 @@
-"""What a shard asks of each kind of group but the classic one: consumer groups and their like.
+"""Interface of the kinds of group, all but the classic one, to a shard.
 
-A group id belongs to one group, of one kind. Positions are the same for all kinds; who may store,
-read and forget them, only the kind knows.
+A group id belongs to one group, of one kind. Offsets are stored alike for all kinds; the kind
+decides who may store, read and delete them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Committing(NamedTuple):
-    """Who commits."""
+    """Identity of the committing member."""
 
     member_id: str
     instance_id: str | None
@@ -32,7 +32,7 @@ class Committing(NamedTuple):
 
 
 class CommittedPartition(NamedTuple):
-    """What is committed."""
+    """Partition of a commit."""
 
     topic: str
     topic_id: UUID | None
@@ -60,7 +60,7 @@ class GroupKind(Protocol):
         """All groups of this kind."""
 
     def __contains__(self, group_id: object, /) -> bool:
-        """Whether there is such a group of this kind."""
+        """Return whether there is such a group of this kind."""
 
     # Life
 
@@ -79,13 +79,13 @@ class GroupKind(Protocol):
     # One group
 
     def has_members(self, group_id: str) -> bool:
-        """Whether it cannot be deleted or taken over by another kind."""
+        """Return whether it has members, so that it can be neither deleted nor replaced."""
 
     def consumed_topics(self, group_id: str) -> AbstractSet[str]:
-        """The topics whose positions are kept, since members consume them."""
+        """Return the topics whose offsets are kept, since members consume them."""
 
     def tombstones(self, group_id: str) -> list[OffsetsRecord]:
-        """What has to be stored so that the group is forgotten, but for its positions."""
+        """Return the records that delete the group, but for its offsets."""
 
     def check_commit(
         self,
@@ -117,15 +117,15 @@ class GroupKind(Protocol):
 
 
 class GroupRegistry(NamedTuple):
-    """What the shard as a whole has to say about groups of all kinds."""
+    """The shard's interface for groups of all kinds."""
 
     created: Callable[[str], None]
-    """Hears of a group's first record."""
+    """Called at a group's first record."""
     removed: Callable[[str], None]
-    """Hears of a group's last record."""
+    """Called at a group's last record."""
     to_replace: Callable[[str, str, int], list[OffsetsRecord]]
-    """Takes the name of a kind, and the group's id and member epoch from a heartbeat. Returns what
-    has to be stored so that the group may be of that kind, or raises ApiError: a group of another
+    """Takes the name of a kind, and the group's id and member epoch from a heartbeat. Returns the
+    records to store before the group can be of that kind, or raises ApiError: a group of another
     kind may have its id."""
     classic: Callable[[str], ClassicGroup | None]
     """Finds a classic group; read only."""
@@ -134,7 +134,7 @@ class GroupRegistry(NamedTuple):
 
 
 class KindPorts(NamedTuple):
-    """What each kind of group is made with, besides its settings."""
+    """Dependencies of each kind of group, besides its settings."""
 
     timers: Timers
     new_id: MemberIds

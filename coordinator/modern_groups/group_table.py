@@ -32,10 +32,10 @@ class TargetEpochValue(Protocol):
 
 
 class Replay(NamedTuple):
-    """How records of a kind make its groups."""
+    """Replay of the records of one kind of group."""
 
     epoch_key: type[KeyOfKind]
-    """The record without which there is no group: its tombstone removes the group."""
+    """Record without which there is no group: its tombstone removes the group."""
     by_key: Mapping[type[Any], Callable[..., None]]
     """Each is called with the group, the key and the value, None for a tombstone."""
 
@@ -68,7 +68,7 @@ class GroupTable(Generic[GroupT]):
         return self._groups.get(group_id)
 
     def holds(self, group: GroupT) -> bool:
-        """Whether it is still here: it may have been removed, and another made under its id."""
+        """Return whether it is still here: it may have been replaced by another of the same id."""
         return self._groups.get(group.group_id) is group
 
     def clear(self) -> None:

@@ -34,7 +34,7 @@ GroupT = TypeVar("GroupT", bound=KindGroup[Any])
 
 
 class KindShard(Generic[GroupT, MemberT]):
-    """What a `GroupKind` does whatever the kind; the rest is the subclass's."""
+    """Implementation of `GroupKind` common to all kinds; subclasses add the rest."""
 
     name: ClassVar[str]
     """The type and the protocol type of its groups, as ListGroups shows them."""
@@ -99,7 +99,7 @@ class KindShard(Generic[GroupT, MemberT]):
         self.groups.replay(key, value)
 
     def has_members(self, group_id: str) -> bool:
-        """Whether it cannot be deleted or taken over by another kind."""
+        """Return whether it has members, so that it can be neither deleted nor replaced."""
         return bool(self._group(group_id).members)
 
     def listed(

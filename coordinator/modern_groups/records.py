@@ -26,7 +26,7 @@ class MemberKeyClass(Protocol):
 
 
 class TargetEpochClass(Protocol):
-    """The class of the value that says which epoch the target assignment is of."""
+    """Class of the value with the epoch of the target assignment."""
 
     def __call__(self, *, assignment_epoch: int, assignment_timestamp: int) -> Coded:
         """The value."""

@@ -37,7 +37,7 @@ def check_instance(member: MemberT | None, member_id: str, instance_id: str) -> 
 
 
 def check_released(member: StaticMember, member_id: str, instance_id: str) -> None:
-    """Raise UNRELEASED_INSTANCE_ID unless the instance has left for a while."""
+    """Raise UNRELEASED_INSTANCE_ID unless the instance has left temporarily."""
     if member.member_epoch != STATIC_LEAVING_EPOCH:
         raise ApiError(
             ErrorCode.UNRELEASED_INSTANCE_ID,

@@ -1,8 +1,8 @@
-"""How a target assignment is stored: at once for a group of some size, else piece by piece.
+"""Storage of a target assignment: at once for a group of some size, else piece by piece.
 
-First come the parts of members that lose something, without what they gain; then the others; the
-epoch last. So wherever the broker dies, nothing that only one member may have is in the targets of
-two, and the group's epoch says that the assignment has to be made again.
+First come the parts of members that lose partitions, without their gains; then the others; the
+epoch last. So wherever the broker dies, no exclusive partition is in the targets of two members,
+and by the group's epoch the assignment has to be computed again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ T = TypeVar("T")
 TargetT = TypeVar("TargetT")
 
 ASSIGNED_AT_ONCE: Final = 300
-"""Members and what is assigned together: three milliseconds. Fixed by how long the loop may be
-held; a larger group is assigned in steps."""
+"""Limit of members plus partitions for assignment at once: three milliseconds. Fixed by how long
+the loop may be held; a larger group is assigned in steps."""
 RECORDS_AT_ONCE: Final = 100
 """Records that are appended between two steps. Fixed likewise."""
 MEMBERS_PER_STEP: Final = 100
@@ -30,7 +30,7 @@ MEMBERS_PER_STEP: Final = 100
 
 
 def finished(steps: Generator[None, None, T]) -> T:
-    """What the steps return, taken all at once."""
+    """Run all steps at once and return their result."""
     while True:
         try:
             next(steps)
@@ -40,11 +40,11 @@ def finished(steps: Generator[None, None, T]) -> T:
 
 
 class TargetKind(NamedTuple, Generic[TargetT]):
-    """What targets of one kind of group are."""
+    """Operations on the targets of one kind of group."""
 
     nothing: TargetT
     common: Callable[[TargetT, TargetT], TargetT]
-    """What is in both."""
+    """Returns the intersection of two targets."""
     record: Callable[[str, str, TargetT], OffsetsRecord]
     """Stores the part of a member, by group and member id."""
 
@@ -54,7 +54,7 @@ class StoredTargets(NamedTuple, Generic[TargetT]):
 
     group_id: str
     is_present: Callable[[], bool]
-    """Whether the group still is the one that was assigned."""
+    """Returns whether the group is still the one that was assigned."""
     present_id: Callable[[str], str | None]
     """The id under which a member is in the group now; None if it has left."""
     targets: Mapping[str, TargetT]

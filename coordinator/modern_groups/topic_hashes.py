@@ -1,4 +1,4 @@
-"""Hashing of many topics beside the heartbeats, so that none takes long."""
+"""Hashing of many topics outside the heartbeats, so that none takes long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ may be held."""
 
 
 class HashingWatch(Protocol):
-    """What is remembered of a group meanwhile."""
+    """State of a group while its topics are hashed."""
 
     is_hashing: bool
 
@@ -24,7 +24,7 @@ class HashingWatch(Protocol):
 def are_hashed_later(
     hashes: TopicHashes, watch: HashingWatch, topics: Iterable[str], effects: Effects
 ) -> bool:
-    """Whether hashing a group's topics has been put off, since there are many."""
+    """Return whether hashing of a group's topics was deferred, because there are many."""
     if watch.is_hashing:
         return True
     missing = hashes.missing(topics)

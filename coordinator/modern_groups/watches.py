@@ -1,9 +1,9 @@
-"""What a shard remembers of groups of one kind without storing it: sessions and pending work.
+"""A shard's unstored state of groups of one kind: sessions and pending work.
 
 A group has one timer, for the earliest deadline that was known when it was started. A heartbeat
-only moves its member's deadline; the timer looks at all members when it goes off, which is once in
-a session timeout as long as everybody is alive. Deadlines go by the timers' clock, as that on the
-wall may be set.
+only moves its member's deadline; the timer checks all members when it fires, which is once in a
+session timeout as long as all are alive. Deadlines go by the timers' clock, because the wall clock
+may be set.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NEVER_MS: Final = 2**63 - 1
 FENCED_AT_ONCE: Final = 50
 """Members that one timer removes; it goes off again at once for more."""
 REMOVAL_RETRY_MS: Final = 500
-"""Wait before a member is removed whose removal could not be stored. Fixed, as in Apache Kafka."""
+"""Time after which a failed removal of a member is retried. Fixed, as in Apache Kafka."""
 
 
 class Revocation(NamedTuple):
@@ -36,7 +36,7 @@ class Revocation(NamedTuple):
 
 @dataclass(slots=True)
 class Watch:
-    """What is remembered of one group."""
+    """Unstored state of one group."""
 
     sessions: dict[str, int] = field(default_factory=dict)
     """Deadline by member."""
@@ -59,7 +59,7 @@ class WatchedMember(Protocol):
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long it may take to give up what it owns."""
+        """Time it may take to revoke partitions or tasks."""
 
 
 MemberT = TypeVar("MemberT", bound=WatchedMember)
@@ -103,7 +103,7 @@ class Watches(Generic[WatchT]):
 
     @property
     def now_ms(self) -> int:
-        """What the timers' clock shows."""
+        """The time of the timers' clock."""
         return self._timers.now_ms
 
     def of(self, group_id: str) -> WatchT:
@@ -152,7 +152,7 @@ class Watches(Generic[WatchT]):
             self.await_revocation(group_id, member)
 
     def end_revocation(self, group_id: str, member_id: str) -> None:
-        """The member has given up what it had to."""
+        """Note that the member has revoked its partitions or tasks."""
         self.of(group_id).revocations.pop(member_id, None)
 
     def forget_member(self, group_id: str, member_id: str) -> None:
@@ -168,9 +168,9 @@ class Watches(Generic[WatchT]):
         _: ErrorCode,
         __: int,
     ) -> Effects:
-        """The removal of members could not be stored: they go soon, unless they heartbeat before.
+        """Retry a removal of members that could not be stored, unless they heartbeat before.
 
-        Nobody else remembers them: who is gone would own its partitions for ever.
+        They have no other timer: a dead member would own its partitions for ever.
         """
         watch = self.of(group_id)
         deadline_ms = self.now_ms + REMOVAL_RETRY_MS

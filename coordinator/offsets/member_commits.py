@@ -1,8 +1,8 @@
-"""Who may commit and read offsets of a group whose members have epochs, by those.
+"""Checks of commits and reads of a group's offsets, by member epochs.
 
-A commit may be of an earlier epoch than the member is in, as one that was on its way while the
-member was moved to the next; but not of an earlier one than that in which it got the partition.
-Without a member id and an epoch, a commit is accepted while the group has no members.
+A commit may be of an earlier epoch than the member's, because it may have been in flight while the
+member advanced; but not of an epoch before the member got the partition. Without a member id and an
+epoch, a commit is accepted while the group has no members.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CommittingMember(Protocol):
 
     @property
     def is_classic(self) -> bool:
-        """Whether it speaks the classic protocol."""
+        """True if it speaks the classic protocol."""
 
 
 MemberT = TypeVar("MemberT", bound=CommittingMember)
@@ -92,7 +92,7 @@ def check_transactional_commit(
 
 
 def check_fetch(group: CommittingGroup[Any], member_id: str | None, epoch: int) -> None:
-    """Raise ApiError unless offsets may be read; tools and old clients say no member."""
+    """Raise ApiError unless offsets may be read; tools and old clients name no member."""
     if member_id is None and epoch < 0:
         return
     member = _member(group, member_id or "")

@@ -83,7 +83,7 @@ class OffsetCommits:
     def refuse(
         request: OffsetCommitRequest, error: ErrorCode, reply: Reply[OffsetCommitResponse]
     ) -> Effects:
-        """Refuse all positions of somebody who may not commit."""
+        """Refuse all offsets of a caller that may not commit."""
         effects = Effects()
         effects.answer(reply, commit_error(request, error))
         return effects
@@ -91,7 +91,7 @@ class OffsetCommits:
     def store(
         self, request: OffsetCommitRequest, reply: Reply[OffsetCommitResponse], now_ms: int
     ) -> Effects:
-        """Store the positions of somebody who may commit."""
+        """Store the offsets of a caller that may commit."""
         effects = Effects()
         response = self._store(request, now_ms, effects)
 
@@ -122,7 +122,7 @@ class OffsetCommits:
 
 
 def is_short_enough(metadata: str, limit: int) -> bool:
-    """Whether metadata may be stored; Java counts it in units of UTF-16."""
+    """Return whether metadata may be stored; Java counts its length in UTF-16 units."""
     if 2 * len(metadata) <= limit:
         return True
     return len(metadata.encode("utf-16-le", "surrogatepass")) <= 2 * limit

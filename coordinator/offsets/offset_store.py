@@ -1,9 +1,9 @@
 """Committed offsets of all groups of a shard: group id → topic → partition → position.
 
-Of two commits the one that stands later in the log counts. A transaction's positions stand where
-they were sent, not where its marker is; so an older one must not replace a newer when it is made
-final. Without that rule compaction, which keeps the last record of each key, could bring back
-another position than the one that was served before.
+Of two commits the one later in the log counts. A transaction's positions stand where they were
+sent, not where its marker is; so an older one must not replace a newer when it becomes final.
+Without that rule compaction, which keeps the last record of each key, could bring back a position
+other than the one served before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CommittedOffset(NamedTuple):
     expire_timestamp_ms: int = NO_EXPIRY_MS
     """Set by clients below version 5 that chose their own retention; else the broker's applies."""
     log_offset: int = -1
-    """Where the record stands in the log."""
+    """Offset of the record in the log."""
 
 
 Positions = dict[int, CommittedOffset]
@@ -82,7 +82,7 @@ class OffsetStore:
                 del self._groups[key.group]
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """Replay of a marker: what the producer has pending becomes final, or is dropped."""
+        """Replay a marker: the producer's pending positions become final, or are dropped."""
         for place, committed in self.pending.take(producer_id).items():
             if is_commit:
                 positions = self._positions(place.group_id, place.topic)
@@ -101,13 +101,13 @@ class OffsetStore:
         return positions.get(partition) if positions else None
 
     def has(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether there is a position, if only a pending one."""
+        """Return whether there is a position, pending ones included."""
         return self.find(group_id, topic, partition) is not None or self.pending.is_pending(
             group_id, topic, partition
         )
 
     def has_any(self, group_id: str) -> bool:
-        """Whether the group has a position at all, if only a pending one."""
+        """Return whether the group has any position, pending ones included."""
         return group_id in self._groups or self.pending.has_any(group_id)
 
     def partitions_of(

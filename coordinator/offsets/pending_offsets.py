@@ -28,7 +28,7 @@ class PendingOffsets:
     def __init__(self) -> None:
         self._by_producer: dict[int, dict[Place, CommittedOffset]] = {}
         self._by_group: dict[str, dict[Place, set[int]]] = {}
-        """The producers whose open transactions hold a position."""
+        """Producers whose open transactions hold a position."""
 
     def put(self, producer_id: int, place: Place, committed: CommittedOffset) -> None:
         """Replay of a commit inside a transaction."""
@@ -46,19 +46,19 @@ class PendingOffsets:
             self._unlist(place, producer_id)
 
     def take(self, producer_id: int) -> Mapping[Place, CommittedOffset]:
-        """Replay of a marker: what was pending for the producer, which is not any more."""
+        """Replay a marker: remove the producer's pending positions and return them."""
         positions = self._by_producer.pop(producer_id, {})
         for place in positions:
             self._unlist(place, producer_id)
         return positions
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether some open transaction holds a position of this partition."""
+        """Return whether an open transaction holds a position of this partition."""
         places = self._by_group.get(group_id)
         return places is not None and Place(group_id, topic, partition) in places
 
     def has_any(self, group_id: str) -> bool:
-        """Whether some open transaction holds a position of the group."""
+        """Return whether an open transaction holds a position of the group."""
         return group_id in self._by_group
 
     def of_group(self, group_id: str) -> Iterator[Place]:
@@ -71,7 +71,7 @@ class PendingOffsets:
         return self._by_group.keys()
 
     def newest(self, place: Place) -> int:
-        """Where the last pending position of a partition stands in the log."""
+        """Return the log offset of the last pending position of a partition."""
         producers = self._by_group[place.group_id][place]
         return max(self._by_producer[each][place].log_offset for each in producers)
 

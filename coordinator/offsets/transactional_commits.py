@@ -1,10 +1,9 @@
 """TxnOffsetCommit: positions that are stored as part of a producer's transaction.
 
-Who may: as with OffsetCommit (`offset_commits`), but that a request that names no member at all,
-as those before version 3 do, is accepted whatever state the group is in, and so is a member's
-while it has not received its assignment yet. A generation of a group that does not exist is an
-ILLEGAL_GENERATION, from version 6 on GROUP_ID_NOT_FOUND (KIP-1319). A member's session is not
-prolonged.
+Checked as OffsetCommit (`offset_commits`), except that a request without a member, as those before
+version 3, is accepted in every state of the group, and so is a member's that has not received its
+assignment yet. A generation of a group that does not exist is an ILLEGAL_GENERATION, from version 6
+on GROUP_ID_NOT_FOUND (KIP-1319). A member's session is not prolonged.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class TransactionalCommits:
     def refuse(
         request: TxnOffsetCommitRequest, error: ErrorCode, reply: Reply[TxnOffsetCommitResponse]
     ) -> Effects:
-        """Refuse all positions of somebody who may not commit."""
+        """Refuse all offsets of a caller that may not commit."""
         effects = Effects()
         effects.answer(reply, commit_error(request, error))
         return effects
@@ -81,7 +80,7 @@ class TransactionalCommits:
     def store(
         self, request: TxnOffsetCommitRequest, reply: Reply[TxnOffsetCommitResponse], now_ms: int
     ) -> Effects:
-        """Store the positions of somebody who may commit."""
+        """Store the offsets of a caller that may commit."""
         effects = Effects()
         effects.producer = ProducerIdentity(request.producer_id, request.producer_epoch)
         response = self._store(request, now_ms, effects)

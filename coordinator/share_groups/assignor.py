@@ -4,12 +4,12 @@ A partition may have several members. With P partitions and M members each parti
 ceil(M / P) members, its *sharing*, and the places are divided evenly. 5 members on 2 partitions:
 sharing 3, so 6 places, 1 for each member and 2 for one of them.
 
-Members keep what they have, as long as they have no more than their part and a partition no more
-than its sharing; what is missing is given to members that have too little. If members subscribe to
-different topics, this is done for each topic by itself, among those who subscribe to it.
+Members keep their partitions, as long as they have no more than their part and a partition no more
+than its sharing; missing places are given to members that have too few. If members subscribe to
+different topics, this is done for each topic by itself, among its subscribers.
 
 Members count in the order of their ids and partitions in theirs, where Apache goes by its hash
-tables; so who gets which partition can differ, but not how many.
+tables; so the assigned partitions can differ, but not their number.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _share_out(
 
 
 def _parts(members: int, places: int) -> list[int]:
-    """How many places each member gets: as even as can be."""
+    """Return the number of places of each member, as even as possible."""
     ends = [-(-places * count // members) for count in range(members + 1)]
     return [ends[count + 1] - ends[count] for count in range(members)]
 

@@ -1,4 +1,4 @@
-"""What is wrong with a ShareGroupHeartbeat, before and after its member is looked up.
+"""Checks of a ShareGroupHeartbeat, before and after its member is looked up.
 
 Messages are those of Apache Kafka, as clients show them to their users.
 """
@@ -25,7 +25,7 @@ LONGEST_MEMBER_ID = 36
 
 
 def is_member_id(text: str | None) -> bool:
-    """Whether a client may have this member id: a UUID in text form, or as long at most."""
+    """Return whether a client may have this member id: a UUID in text form, or as long at most."""
     return bool(text) and len(text or "") <= LONGEST_MEMBER_ID
 
 

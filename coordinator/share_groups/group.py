@@ -1,6 +1,6 @@
-"""A share group as its records make it: members, epochs, assignment, and initialised partitions.
+"""A share group as built from its records: members, epochs, assignment, initialised partitions.
 
-Changed by replay alone; it decides nothing.
+Changed by replay alone.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class ShareGroup(ModernGroup[ShareMember, Target]):
         """Members by topic that they subscribe to."""
         self.states = NO_STATES
         self.changes = 0
-        """Grows whenever members, their targets or what has state may have changed."""
+        """Grows whenever members, their targets or the initialised partitions may have changed."""
 
     @property
     def state(self) -> ShareGroupState:
-        """What clients are told."""
+        """State as reported to clients."""
         return ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY
 
     def target_of(self, member_id: str) -> Target:
@@ -96,7 +96,7 @@ class ShareGroup(ModernGroup[ShareMember, Target]):
 
 
 def are_alike(names: Counter[str], member_count: int) -> bool:
-    """Whether all of so many members subscribe to the same topics."""
+    """Return whether all members subscribe to the same topics; `names` counts members by topic."""
     return all(count == member_count for count in names.values())
 
 

@@ -1,13 +1,13 @@
-"""ShareGroupHeartbeat: joining, staying in and leaving a group, and learning what to read.
+"""ShareGroupHeartbeat: joining, staying in and leaving a group, and its assignments.
 
-In the order of what a heartbeat may change, each with its record:
+Possible changes by a heartbeat, in order, each with its record:
 
-    the member        new, or subscribed anew
-    the group epoch   if subscriptions changed, the topics that they name, or what has state
+    the member        new, or resubscribed
+    the group epoch   if subscriptions changed, their topics, or the initialised partitions
     the target        if it is of an older epoch than the group's, and the last one is
                       `group.share.assignment.interval.ms` old
-    what it has       its part of the target
-    what has state    partitions that nobody has subscribed to before
+    the assignment    the member's part of the target
+    the states        initialisation of partitions without subscribers before
 
 Most heartbeats change nothing, and cost a few look-ups. Messages are those of Apache Kafka.
 """
@@ -100,7 +100,7 @@ class ShareHeartbeats:
         reply: Reply[ShareGroupHeartbeatResponse],
         now_ms: int,
     ) -> tuple[Effects, Initialisation | None]:
-        """Decide on one heartbeat, whose fields have been checked, and what to initialise then."""
+        """Decide on one heartbeat that passed its checks; returns also what to initialise."""
         effects = Effects()
         begun = None
         try:
@@ -166,13 +166,13 @@ class ShareHeartbeats:
             request.member_epoch == JOINING_EPOCH
             or request.subscribed_topic_names is not None
             or stepped.assigned != member.assigned
-            or request.member_epoch != member.member_epoch  # the answer that told it was lost
+            or request.member_epoch != member.member_epoch  # the response with it was lost
         )
         interval_ms = self._parts.settings.heartbeat_interval_of(group.group_id)
         return _success(stepped, interval_ms, tells_assignment=tells_assignment), begun
 
     def _member(self, beat: _Beat) -> ShareMember:
-        """The member as it was; a new one if it joins. Raises ApiError."""
+        """Return the member before this heartbeat; a new one if it joins. Raises ApiError."""
         request, group = beat.request, beat.group
         if request.member_id not in group.members:
             check_room("share", group.members, self._parts.settings.max_size)
@@ -206,7 +206,7 @@ class ShareHeartbeats:
         return epoch, epoch > group.epoch
 
     def _is_covered(self, group: ShareGroup, watch: ShareWatch) -> bool:
-        """Whether all partitions that have state, of topics that members name, are assigned."""
+        """Return whether all initialised partitions of subscribed topics are assigned."""
         as_of = (self._parts.topics.revision, group.changes)
         if watch.covered_as_of == as_of or not group.members:
             return True
@@ -275,7 +275,7 @@ class ShareHeartbeats:
 def _updated(
     member: ShareMember, request: ShareGroupHeartbeatRequest, caller: ShareCaller
 ) -> ShareMember:
-    """The member with what the request says of it; null fields say that nothing changed."""
+    """Return the member with the fields of the request; null fields mean no change."""
     topics = member.topics
     if request.subscribed_topic_names is not None:
         wanted = frozenset(request.subscribed_topic_names)

@@ -1,12 +1,12 @@
-"""Which partitions of a share group have state at the share coordinator, and which shall get it.
+"""Initialisation of a share group's partitions at the share coordinator.
 
-    initialising   somebody subscribes to the topic; the share coordinator is asked
+    initialising   a member subscribes to the topic; the share coordinator is asked
     initialised    it has answered: the partition can be assigned
-    deleting       its state is to be forgotten, with the group or with its offsets
+    deleting       its state is to be deleted, with the group or with its offsets
 
-A partition that stays in the first is asked for again after
-`group.share.initialize.retry.interval.ms`, or at once by the next coordinator of the group.
-Nothing is begun while state of the group is being forgotten: see `ShareShard.forgetting`.
+A partition that stays in the first is requested again after
+`group.share.initialize.retry.interval.ms`, or at once by the next coordinator of the group. Nothing
+is initialised while state of the group is being deleted: see `ShareShard.forgetting`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Partitions = dict["UUID", set[int]]
 
 
 class Initialisation(NamedTuple):
-    """What the share coordinator is to be asked for, once the group's records are committed."""
+    """Request to the share coordinator, once the group's records are committed."""
 
     group_id: str
     state_epoch: int

@@ -1,4 +1,4 @@
-"""One member of a share group, as stored: what it subscribes to, and what it has."""
+"""One member of a share group, as stored: its subscription and its current assignment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ShareMember:
     client_id: str = ""
     client_host: str = ""
     topics: frozenset[str] = frozenset()
-    """What it subscribes to."""
+    """Subscribed topics."""
     assigned: Target = field(default_factory=dict)
     rebalance_timeout_ms: int = 0
     """Nobody waits for it to give anything up."""

@@ -1,11 +1,11 @@
 """The records of a share group, as Apache Kafka 4.3 writes them.
 
-    key type 10   a member: what it subscribes to
+    key type 10   a member and its subscription
              11   the group's epoch, and the hash of the topics it subscribes to
              12   the epoch of the target assignment, and when it was computed
              13   a member's part of the target assignment
-             14   what a member has now
-             15   the partitions that have state, get it, or lose it
+             14   a member's current assignment
+             15   initialised, initialising and deleting partitions
 
 Where a record holds a set, partitions are in ascending order and topics in no particular one.
 """
@@ -53,7 +53,7 @@ member_tombstones: Final = _CLASSES.member_tombstones
 
 
 def member_record(group_id: str, member: ShareMember) -> OffsetsRecord:
-    """Store what a member subscribes to."""
+    """Build the record of a member's subscription."""
     return OffsetsRecord(
         ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
         ShareGroupMemberMetadataValue(
@@ -82,7 +82,7 @@ def target_record(group_id: str, member_id: str, target: Target) -> OffsetsRecor
 
 
 def current_record(group_id: str, member: ShareMember) -> OffsetsRecord:
-    """Store what a member has."""
+    """Build the record of a member's current assignment."""
     return OffsetsRecord(
         ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),
         ShareGroupCurrentMemberAssignmentValue(

@@ -1,4 +1,4 @@
-"""What all decisions about the share groups of a shard have in common."""
+"""Dependencies of decisions about a shard's share groups."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ class ShareParts(NamedTuple):
     hashes: TopicHashes
     watches: ShareWatches
     forgetting: Counter[str]
-    """How many requests have state of a group forgotten now, by group id."""
+    """Number of requests in progress that delete state of a group, by group id."""

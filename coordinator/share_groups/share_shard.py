@@ -70,7 +70,7 @@ class ShareShard(KindShard[ShareGroup, ShareMember]):
         return self._group(group_id).names.keys()
 
     def tombstones(self, group_id: str) -> list[OffsetsRecord]:
-        """What has to be stored so that the group is forgotten; it has no members."""
+        """Return the records that delete the group; it has no members."""
         return group_tombstones(self._group(group_id))
 
     def check_commit(
@@ -106,7 +106,7 @@ class ShareShard(KindShard[ShareGroup, ShareMember]):
         reply: Reply[ShareGroupHeartbeatResponse],
         now_ms: int,
     ) -> tuple[Effects, Initialisation | None]:
-        """Answer a ShareGroupHeartbeat; and what to initialise once it is committed."""
+        """Answer a ShareGroupHeartbeat; returns also what to initialise once it is committed."""
         return self._heartbeats.heartbeat(request, caller, reply, now_ms)
 
     def describe(self, group_id: str) -> Generator[None, None, ShareGroupDescribeResponse.Group]:
@@ -153,9 +153,10 @@ class ShareShard(KindShard[ShareGroup, ShareMember]):
 
     @contextmanager
     def forgetting(self, group_id: str) -> Iterator[None]:
-        """Have nothing of a group initialised while share coordinators are to forget its state.
+        """Block initialisation for a group while share coordinators delete its state.
 
-        A coordinator that loads is asked again later: what was begun meanwhile would be forgotten.
+        A coordinator that loads is asked again later: a state initialised meanwhile would be
+        deleted.
         """
         counts = self._parts.forgetting
         counts[group_id] += 1
@@ -184,7 +185,7 @@ class ShareShard(KindShard[ShareGroup, ShareMember]):
         return [] if group is None else start_offsets.forgotten(group, topic_ids)
 
     def handle_topics_deleted(self, topic_ids: Collection[UUID]) -> Iterator[list[OffsetsRecord]]:
-        """Topics were deleted: what each group stores of that, to be appended at each step."""
+        """Yield each group's records after a deletion of topics, to be appended at each step."""
         for group_id in list(self.group_ids):
             group = self.groups.find(group_id)
             yield [] if group is None else start_offsets.without_topics(group, topic_ids)

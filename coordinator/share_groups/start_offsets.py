@@ -1,8 +1,8 @@
-"""Changes of a share group's start offsets by its administrator, and the end of a share group.
+"""Changes of a share group's start offsets by its administrator, and deletion of a share group.
 
-Each takes two steps, between which the broker asks the share coordinator: first the group notes
-what is about to begin anew or to be forgotten, then what became of that. A broker that dies in
-between leaves the note, and asking again does no harm.
+Each takes two steps, between which the broker asks the share coordinator: first the group notes the
+partitions to initialise or delete, then the results. A broker that dies in between leaves the note,
+and asking again does no harm.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ Places = list[tuple["UUID", int]]
 
 
 class Forgetting(NamedTuple):
-    """What the share coordinator is to forget, once the group's records are committed."""
+    """Share state to delete at the share coordinator, once the group's records are committed."""
 
     places: Places
     refused: Mapping[str, ApiError]
-    """Topics of which there is nothing to forget."""
+    """Topics without any state to delete."""
     records: list[OffsetsRecord]
 
 
 def check_empty(group: ShareGroup) -> None:
-    """Raise NON_EMPTY_GROUP if somebody is reading."""
+    """Raise NON_EMPTY_GROUP if the group has members."""
     if group.members:
         raise ApiError(ErrorCode.NON_EMPTY_GROUP)
 

@@ -1,9 +1,9 @@
 """The next target assignment of a share group, and the records of it.
 
 A group of some size is assigned within the heartbeat that finds its target out of date; a larger
-one in steps, between which others are served and members go on with the former target. Its records
-are appended piece by piece, the epoch last: until then the group's epoch is ahead, so that the
-assignment is made again, whoever loads the log.
+one in steps, between which other requests are served and members keep the former target. Its
+records are appended piece by piece, the epoch last: until then the group's epoch is ahead, so that
+the assignment is computed again by the next coordinator to load the log.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def is_small(group: ShareGroup) -> bool:
-    """Whether the group is assigned within a heartbeat."""
+    """Return whether the group is small enough to be assigned within a heartbeat."""
     partitions = sum(len(each.partitions) for each in group.states.initialised.values())
     return len(group.members) + partitions + len(group.names) <= ASSIGNED_AT_ONCE
 
@@ -56,7 +56,7 @@ def assign_now(
 
 
 def assign_later(parts: ShareParts, group_id: str, now_ms: int) -> Steps[None]:
-    """The same in steps, for the group as it is when they begin."""
+    """Assign in steps, for the group as it is when they begin."""
     watch = parts.watches.of(group_id)
     try:
         group = parts.groups.find(group_id)

@@ -1,4 +1,4 @@
-"""What a shard remembers of share groups without storing it, besides sessions."""
+"""A shard's unstored state of share groups, besides sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNKNOWN: Final[AsOf] = (-1, -1)
 
 @dataclass(slots=True)
 class ShareWatch(Watch):
-    """What is remembered of one group."""
+    """Unstored state of one group."""
 
     checked_revision: int = -1
     """The revision of the topics as of which the group's epoch is right."""
@@ -25,12 +25,13 @@ class ShareWatch(Watch):
     is_hashing: bool = False
     is_assigning: bool = False
     covered_as_of: AsOf = UNKNOWN
-    """When all that has state was assigned."""
+    """Revisions as of which all initialised partitions were assigned."""
     initialised_as_of: AsOf = UNKNOWN
-    """When all that is subscribed to had state, or was about to have it until `retry_ms`."""
+    """Revisions as of which all subscribed partitions were initialised, or initialising until
+    `retry_ms`."""
     retry_ms: int = NEVER_MS
     begun_ms: dict[UUID, int] = field(default_factory=dict)
-    """When the partitions of a topic were last to be initialised, by the timers' clock."""
+    """Last start of a topic's initialisation, by the timers' clock."""
 
 
 ShareWatches = Watches[ShareWatch]

@@ -1,10 +1,10 @@
-"""What a share group does with the records of one partition (KIP-932), as its leader decides it.
+"""Delivery of one partition's records to a share group (KIP-932), as decided by its leader.
 
 Records from the start offset to the end offset are in flight: available again, acquired by a
-member for a while, or finished (acknowledged or archived) and waiting for those before them. What
-is kept is one entry for each range of offsets that share a state, so that a record costs nothing of
-its own. What was decided is stored through the share coordinator (`coordinator.share_state`) before
-it is told; what was acquired is not stored, and comes again when another broker leads.
+member, or finished (acknowledged or archived) and waiting for those before them. One entry is kept
+for each range of offsets in the same state, so that a single record costs nothing. Decisions are
+stored through the share coordinator (`coordinator.share_state`) before they are reported;
+acquisitions are not stored, and these records are delivered again when another broker leads.
 
 Knows no logs, members or sessions: the fetched batches, the time and the settings are handed in.
 Start reading at `record_range` (states and transitions), then `in_flight`, `acquisition` and

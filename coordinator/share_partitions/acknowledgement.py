@@ -1,7 +1,7 @@
-"""What a member did with records that it had acquired: checked, then taken into account.
+"""Acknowledgements of acquired records by a member: checked, then applied.
 
-All that one request says of a partition holds together, or nothing of it; a renewal of locks is not
-taken back, as it says nothing of records.
+The acknowledgements of a partition in one request apply together, or not at all; a renewal of locks
+is not rolled back, as it changes no record's state.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class AcknowledgementBatch(NamedTuple):
-    """Records from the first to the last offset, and what was done with them."""
+    """Acknowledgements of the records from the first to the last offset."""
 
     first: int
     last: int
@@ -35,7 +35,7 @@ class AcknowledgementBatch(NamedTuple):
 
 
 class Acknowledgement:
-    """What one member says of one partition's records."""
+    """One member's acknowledgements of one partition's records."""
 
     def __init__(
         self, ranges: RecordRanges, settings: ShareGroupSettings, member_id: str, now_ms: int
@@ -45,13 +45,13 @@ class Acknowledgement:
         self._member_id = member_id
         self._now_ms = now_ms
         self.transition = Transition(member_id)
-        """What was changed so far."""
+        """Changes made so far."""
 
     def apply(self, batches: Sequence[AcknowledgementBatch]) -> Iterator[None]:
-        """Take all batches into account, pausing after each few microseconds.
+        """Apply all batches, pausing after each few microseconds.
 
         Raises ApiError INVALID_RECORD_STATE for records that the member does not hold, and
-        INVALID_REQUEST for such as nobody has fetched; the caller takes back what was changed.
+        INVALID_REQUEST for records that were never fetched; the caller rolls the changes back.
         """
         for batch in batches:
             if batch.last < self._ranges.start:
@@ -68,7 +68,7 @@ class Acknowledgement:
                 yield
 
     def release(self, most: int) -> None:
-        """Release what the member holds, at most so many ranges."""
+        """Release the ranges that the member holds, at most `most` of them."""
         for one in islice(filter(self._holds, self._ranges), most):
             self._finish(one, RecordState.AVAILABLE)
 
@@ -118,7 +118,7 @@ BECOMES = {
 
 
 def released(one: RecordRange, settings: ShareGroupSettings) -> RecordState:
-    """What becomes of a record that nobody holds any more: it comes again, while it may."""
+    """Return the state of a record that is released: available, until its last delivery."""
     if one.delivery_count >= settings.delivery_count_limit:
         return RecordState.ARCHIVED
     return RecordState.AVAILABLE

@@ -1,11 +1,12 @@
-"""Which of the fetched records a member acquires.
+"""Acquisition of fetched records by a member.
 
 Records that were released, or whose lock expired, come first, then new ones behind the end. A
 fetch begins where the first available record is, so it sees all of them in turn.
 
-How many: `max_records`, and no more in flight than the group may have locked. Batches are not split
-for that (so that clients need not decompress one twice) unless the member keeps to its limit. When
-the locks are used up, records that are available again can still be acquired, but no new ones.
+Their number is at most `max_records`, and the records in flight at most the group's limit of locks.
+Batches are not split for that (so that clients need not decompress one twice) unless the member
+keeps to its limit. When the locks are used up, records that are available again can still be
+acquired, but no new ones.
 
 A record that makes its consumers fail takes those with it that were delivered along. So from half
 of the deliveries on, records that were fetched together are delivered in smaller and smaller
@@ -43,16 +44,16 @@ class FetchedBatch(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a member asks for."""
+    """Request of a member for records."""
 
     member_id: str
     fetch_offset: int
-    """Where the log was read from."""
+    """Offset at which the log was read."""
     max_records: int
     batch_size: int
     """Records to put into one range of the answer, as far as batches allow."""
     keeps_to_limit: bool = False
-    """Whether batches are split rather than exceed `max_records`."""
+    """True if batches are split rather than exceed `max_records`."""
 
 
 class Acquired(NamedTuple):
@@ -86,7 +87,7 @@ class Acquisition:
         self._acquired: list[Acquired] = []
 
     def run(self) -> list[Acquired]:
-        """Acquire; returns what the member now has, in order."""
+        """Acquire records; returns the acquired ranges, in order."""
         if self._room > 0 and self._last >= self._ranges.start:
             self._archive_missing()
             is_alone = self._take_released()
@@ -103,7 +104,7 @@ class Acquisition:
         return room
 
     def _archive_missing(self) -> None:
-        """Archive what the log no longer has at the offset that was read: it was compacted."""
+        """Archive records missing from the log at the offset that was read: they were compacted."""
         ranges, first, found = self._ranges, self._wanted.fetch_offset, self._batches[0].first
         if first < found:
             for missing in ranges.isolated(first, found - 1):
@@ -111,7 +112,7 @@ class Acquisition:
                     ranges.change(missing, RecordState.ARCHIVED)
 
     def _take_released(self) -> bool:
-        """Acquire what is available again; returns whether nothing else may be delivered along."""
+        """Acquire released records; returns whether no others may be delivered along."""
         begin = max(self._batches[0].first, self._ranges.start)
         known = [one for one in self._ranges.overlapping(begin, self._last) if one.is_available]
         for _, pieces in groupby(known, _batch_of):
@@ -157,7 +158,7 @@ class Acquisition:
         return taken
 
     def _divide(self, gap: RecordRange, last: int) -> None:
-        """What is acquired of a gap belongs together, and the rest does not belong to it."""
+        """Separate the acquired part of a gap from the rest, as batches of their own."""
         end = gap.last
         for one in (*self._ranges.isolated(gap.first, last), *self._ranges.isolated(last + 1, end)):
             one.batch_first, one.batch_last = one.first, one.last

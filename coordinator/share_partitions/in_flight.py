@@ -30,11 +30,11 @@ MOST_RELEASED: Final = 1000
 
 
 class Loaded(NamedTuple):
-    """Records in flight as they were stored, and what has to be stored anew."""
+    """Records in flight as they were stored, and corrections to store."""
 
     records: InFlightRecords
     corrections: tuple[StateBatch, ...]
-    """Of records that were cut off the log."""
+    """For records that were truncated from the log."""
 
 
 class InFlightRecords:
@@ -52,7 +52,7 @@ class InFlightRecords:
 
     @property
     def next_fetch_offset(self) -> int:
-        """Where to read the log: at the first record that is available again, or at the end."""
+        """Offset at which to read the log: that of the first available record, or the end."""
         if self._may_be_available:
             for one in self.ranges:
                 if one.is_available:
@@ -62,7 +62,7 @@ class InFlightRecords:
 
     @property
     def can_acquire(self) -> bool:
-        """Whether a member could acquire anything, if the log has it."""
+        """True if a member could acquire anything, if the log has it."""
         ranges = self.ranges
         is_room = ranges.record_count < self.settings.max_record_locks
         return is_room or self.next_fetch_offset != ranges.end
@@ -83,7 +83,7 @@ class InFlightRecords:
         return acquired
 
     def archive(self, acquired: list[Acquired], aborted: Iterable[FetchedBatch]) -> list[Acquired]:
-        """Archive what a member has just acquired of aborted transactions; returns the rest."""
+        """Archive just acquired records of aborted transactions; returns the rest."""
         for batch in aborted:
             for one in self.ranges.isolated(batch.first, batch.last):
                 if one.state is RecordState.ACQUIRED and one.transition is None:
@@ -96,10 +96,10 @@ class InFlightRecords:
     def acknowledge(
         self, member_id: str, batches: Sequence[AcknowledgementBatch], now_ms: int
     ) -> Generator[None, None, Transition]:
-        """Do with records as their member says; `commit` or `roll_back` what this returns.
+        """Apply a member's acknowledgements; `commit` or `roll_back` the returned transition.
 
-        In steps, between which others may be served: nobody gets the records meanwhile. Raises
-        ApiError, and changes nothing but locks, if the member does not hold all of them.
+        In steps, between which others may be served: no member can acquire the records meanwhile.
+        Raises ApiError, and changes nothing but locks, if the member does not hold all of them.
         """
         step = Acknowledgement(self.ranges, self.settings, member_id, now_ms)
         try:
@@ -110,13 +110,13 @@ class InFlightRecords:
         return step.transition
 
     def leave(self, member_id: str) -> None:
-        """The member is gone: `release_departed` will release whatever it holds."""
+        """Let a member leave: `release_departed` will release the records it holds."""
         for one in self.ranges:
             if one.member_id == member_id and one.transition is None:
                 one.member_id = DEPARTED
 
     def release_departed(self, now_ms: int, most: int = MOST_RELEASED) -> Transition:
-        """Release what members have left behind; `commit` or `roll_back` what this returns.
+        """Release the records of departed members; `commit` or `roll_back` the returned transition.
 
         No more than `most` ranges at once: call it again if there were as many.
         """
@@ -125,7 +125,7 @@ class InFlightRecords:
         return step.transition
 
     def changes_of(self, transition: Transition) -> list[StateBatch]:
-        """What has to be stored for a step."""
+        """Return the changes of a transition to store."""
         return self._stored(transition.ranges)
 
     def commit(self, transition: Transition) -> None:
@@ -151,7 +151,7 @@ class InFlightRecords:
         self._tidy()
 
     def expire_locks(self, now_ms: int, most: int = MOST_RELEASED) -> list[StateBatch]:
-        """Release what was held for too long; returns what has to be stored of that.
+        """Release records whose lock has expired; returns the changes to store.
 
         No more than `most` ranges at once: `earliest_lock_ms` has passed then.
         """
@@ -241,7 +241,7 @@ def _restored(batch: StateBatch, first: int, last: int) -> RecordRange:
 
 
 def _without(acquired: Iterable[Acquired], batch: FetchedBatch) -> Iterable[Acquired]:
-    """What was acquired, less the offsets of a batch."""
+    """Yield the acquired ranges, less the offsets of a batch."""
     for one in acquired:
         if one.last < batch.first or one.first > batch.last:
             yield one

@@ -6,9 +6,9 @@
         │                       │ └─ reject, a gap, a release after the last delivery
         └── gone from the log ──┴────────────────────▶ ARCHIVED
 
-What a member does with acquired records takes effect at once, but is a `Transition` until it is
-stored: nobody else gets the records, and if they cannot be stored they are acquired as before, or
-available if their lock has expired meanwhile.
+An acknowledgement takes effect at once, but is a `Transition` until it is stored: no other member
+gets the records, and if the change cannot be stored they are acquired as before, or available if
+their lock has expired meanwhile.
 
 Source: `RecordState` and `InFlightState` in Apache Kafka 4.3.1.
 """
@@ -22,11 +22,11 @@ from coordinator.share_state.state import DeliveryState
 
 NOBODY: Final = ""
 DEPARTED: Final = "\ud800"
-"""Holds what members have left behind, until it is released. It is no UTF-8, so no member's id."""
+"""Holds the records of departed members, until released. Not valid UTF-8, so not a member's id."""
 
 
 class RecordState(enum.IntEnum):
-    """Where a record is on its way through a share group; by the numbers that are stored."""
+    """Delivery state of a record in a share group; the values are stored."""
 
     AVAILABLE = 0
     ACQUIRED = 1
@@ -35,7 +35,7 @@ class RecordState(enum.IntEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether the record is never delivered again."""
+        """True if the record is never delivered again."""
         return self >= RecordState.ACKNOWLEDGED
 
 
@@ -57,10 +57,10 @@ STORED: Final = {
 
 
 class AcknowledgeType(enum.IntEnum):
-    """What a member did with a record; as in requests."""
+    """Type of an acknowledgement, as in requests."""
 
     GAP = 0
-    """There is no such record: it was compacted, or is none of users."""
+    """No record to deliver: it was compacted, or is a control record."""
     ACCEPT = 1
     RELEASE = 2
     REJECT = 3
@@ -74,7 +74,7 @@ class Transition:
 
     def __init__(self, member_id: str) -> None:
         self.member_id = member_id
-        """Who had acquired the records."""
+        """Member that had acquired the records."""
         self.ranges: list[RecordRange] = []
 
 
@@ -92,7 +92,7 @@ class RecordRange:
         self.last = last
         self.state = state
         self.delivery_count = delivery_count
-        """Deliveries so far; 0 of what was never fetched, such as a gap."""
+        """Deliveries so far; 0 for offsets that were never fetched, such as a gap."""
         self.batch_first = first
         self.batch_last = last
         self.member_id = NOBODY
@@ -109,17 +109,17 @@ class RecordRange:
 
     @property
     def is_available(self) -> bool:
-        """Whether a member may acquire it."""
+        """True if a member may acquire it."""
         return self.state is RecordState.AVAILABLE and self.transition is None
 
     @property
     def is_gap(self) -> bool:
-        """Whether it is archived without having been delivered."""
+        """True if it was archived without having been delivered."""
         return self.state is RecordState.ARCHIVED and self.delivery_count == 0
 
     @property
     def is_finished(self) -> bool:
-        """Whether it is, and remains, in a final state."""
+        """True if it is, and remains, in a final state."""
         return self.state.is_final and self.transition is None
 
     def split(self, offset: int) -> RecordRange:
@@ -137,7 +137,7 @@ class RecordRange:
         return rest
 
     def continues(self, before: RecordRange) -> bool:
-        """Whether it and the range just before it may as well be one."""
+        """Return whether it can be merged with the range just before it."""
         if self.state is not before.state or self.transition or before.transition:
             return False
         if self.state.is_final:

@@ -63,7 +63,7 @@ class RecordRanges:
             yield each
 
     def isolated(self, first: int, last: int) -> list[RecordRange]:
-        """Ranges that together are what is in flight of [first, last]; some are cut for that."""
+        """Return the ranges that make up [first, last], as far as in flight, cutting some."""
         first, last = max(first, self.start), min(last, self.end - 1)
         if first > last:
             return []

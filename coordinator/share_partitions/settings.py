@@ -10,7 +10,7 @@ from config.groups.offset_reset import EARLIEST, duration_ms
 
 
 class ResetKind(enum.Enum):
-    """Where a share group begins in a partition of which it has consumed nothing."""
+    """Reset of the start offset of a share group in a partition that it has not consumed."""
 
     LATEST = enum.auto()
     EARLIEST = enum.auto()
@@ -22,11 +22,11 @@ class AutoOffsetReset(NamedTuple):
 
     kind: ResetKind
     back_ms: int = 0
-    """How far back from now, for BY_DURATION."""
+    """Time before now, for BY_DURATION."""
 
 
 AT_THE_END: Final = AutoOffsetReset(ResetKind.LATEST)
-"""What holds for groups that have no setting of their own."""
+"""Default of groups without a setting of their own."""
 
 
 def offset_reset(text: str) -> AutoOffsetReset:
@@ -46,7 +46,7 @@ class ShareGroupSettings:
     max_record_locks: int
     """Records in flight at one time."""
     record_lock_duration_ms: int
-    """How long a record is acquired before others may have it."""
+    """Time for which an acquired record is locked."""
     is_renewal_enabled: bool = True
     is_read_committed: bool = False
     auto_offset_reset: AutoOffsetReset = AT_THE_END

@@ -1,10 +1,10 @@
-"""What share groups have consumed (KIP-932): the state of share-partitions, kept in a log.
+"""State of share-partitions, kept in a log: the delivery of records to share groups (KIP-932).
 
 One partition of `__share_group_state` is one shard, decided and replayed as `coordinator.shard` is.
-What is stored for a share-partition, that is for a group and a partition of a topic: where it
-starts, and in ranges of offsets what was delivered and how often. Most changes are written as
-updates; now and then, and when its state begins anew, a snapshot says all of it, so that older
-records can be deleted. Knows nothing of members, nor of who may fetch what.
+Stored for a share-partition, that is for a group and a partition of a topic, are its start offset
+and, in ranges of offsets, the delivery states and counts. Most changes are written as updates; now
+and then, and when its state is initialised, a snapshot has the whole state, so that older records
+can be deleted. Knows nothing of members or acquisition.
 
 Start reading at `state`, then `shard`. May import what `coordinator` may; only the broker
 imports it.

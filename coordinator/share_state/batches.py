@@ -1,9 +1,9 @@
-"""Ranges of records in one state, and how changes are laid over what was stored.
+"""Ranges of records in one state, and the merging of changes into the stored ranges.
 
 Of two states of one record the one that was delivered more often counts, and of equally many
 deliveries the later state: acknowledged before available, archived before acknowledged. Changes may
-thus be applied again, and in any order. What was stored comes as disjoint ranges in ascending
-order, and only those that a change touches are looked at:
+thus be applied again, and in any order. The stored ranges are disjoint and in ascending order, and
+only those that a change touches are looked at:
 
     stored     0-9 available 1     10-19 available 1     20-29 acknowledged 1
     change          5-12 available 2
@@ -58,7 +58,7 @@ def _from(stored: Batches, start_offset: int) -> Batches:
 
 
 def _is_tidy(batches: Sequence[StateBatch]) -> bool:
-    """Whether they are disjoint, in ascending order, and no two of them could be one."""
+    """Return whether they are disjoint, in ascending order, and no two of them can be merged."""
     return all(
         before.last_offset + 1 < after.first_offset
         or (before.last_offset < after.first_offset and before[2:] != after[2:])

@@ -32,7 +32,7 @@ class ShareStateEffects(ShardEffects[ShareStateRecord]):
 
     @staticmethod
     def told(reply: Reply[ApiError | AnswerT], answer: AnswerT) -> ShareStateEffects:
-        """Answer once what was replayed before is committed."""
+        """Answer once the records replayed before are committed."""
         effects = ShareStateEffects()
         effects.answer_when_committed(reply, answer, _not_stored)
         return effects

@@ -23,7 +23,7 @@ KEY_TYPE_BYTES = 2
 
 
 class ShareUpdate(NamedTuple):
-    """What has changed since the snapshot, or the update, before."""
+    """Changes since the previous snapshot or update."""
 
     snapshot_epoch: int
     leader_epoch: int
@@ -34,7 +34,7 @@ class ShareUpdate(NamedTuple):
 
 
 class ShareStateRecord(NamedTuple):
-    """One record: a share-partition and its state, what changed of it, or None: it is forgotten."""
+    """One record: a share-partition and its state, a change of it, or None: it is deleted."""
 
     partition: SharePartition
     value: ShareState | ShareUpdate | None

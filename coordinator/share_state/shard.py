@@ -2,10 +2,10 @@
 
 `handle_*` decide, `replay` changes. The broker appends the records of an `ShareStateEffects`,
 replays them here, and gives the answers once they are committed; a restart replays the log. An
-answer is what was asked for, or the ApiError that says why not. Nothing here waits.
+answer is the result, or an ApiError. Nothing here waits.
 
-Who led a partition before is refused by its leader epoch, and who read a share-partition before its
-state began anew, by the state epoch. Both are the highest that the log has shown.
+Former leaders of a partition are fenced by the leader epoch, and readers of a share-partition from
+before its last initialisation by the state epoch. Both are the highest in the log.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Kept:
     def __init__(self, state: ShareState) -> None:
         self.state = state
         self.leader_epoch = state.leader_epoch
-        """The highest seen: a state that begins anew names none."""
+        """The highest seen: the initial state has none."""
         self.state_epoch = state.state_epoch
         self.updates = 0
         """Since the last snapshot."""
@@ -65,7 +65,7 @@ class ShareStateShard:
         """Offset of each one's last snapshot, lowest first."""
         self._next_offset = 0
         self._has_changed = False
-        """Whether there is anything new since all that was old was written again."""
+        """True if anything was written since the last pass over cold snapshots."""
 
     @property
     def share_partitions(self) -> Collection[SharePartition]:
@@ -136,9 +136,9 @@ class ShareStateShard:
         reply: Reply[ApiError | None],
         now_ms: int,
     ) -> ShareStateEffects:
-        """Begin anew, with nothing delivered from the start offset on.
+        """Initialise a share-partition, with no records delivered from the start offset on.
 
-        A request that comes again, or late, changes nothing: its answer may have been lost, and the
+        A repeated or late request changes nothing: its answer may have been lost, and the
         share-partition may be in use by now.
         """
         kept = self._kept.get(partition)
@@ -228,7 +228,7 @@ class ShareStateShard:
     def handle_read_summary(
         self, partition: SharePartition, reply: Reply[ApiError | StateSummary]
     ) -> ShareStateEffects:
-        """Where a share-partition starts; fences nobody."""
+        """Read a share-partition's summary, without fencing."""
         try:
             _check_index(partition)
             self._check_exists(partition)
@@ -273,10 +273,10 @@ class ShareStateShard:
             ]
 
     def snapshot_cold(self, now_ms: int) -> Iterator[list[ShareStateRecord]]:
-        """What has not been written for long is written again, to be appended at each step.
+        """Write snapshots of states not written for long, to be appended at each step.
 
         Older records can then be deleted. Nothing is written if nothing has changed since the last
-        time, so that an idle cluster does not grow.
+        pass, so that an idle cluster does not grow.
         """
         if not self._has_changed:
             return
@@ -296,7 +296,7 @@ class ShareStateShard:
 
     @property
     def first_needed_offset(self) -> int:
-        """Records before it say nothing that later ones do not say again."""
+        """Offset before which all records are superseded by later ones."""
         return next(iter(self._snapshots.values()), self._next_offset)
 
     def _initialised(self, partition: SharePartition, operation: str) -> _Kept:

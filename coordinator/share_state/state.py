@@ -1,4 +1,4 @@
-"""Names of share-partitions, and what is stored for one of them."""
+"""Names of share-partitions, and the stored state of one of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COORDINATOR_KEY: Final = re.compile(r"(.+):([^:]*):([+-]?[0-9]{1,10})", re.DOTA
 
 
 class DeliveryState(enum.IntEnum):
-    """What is stored of records; those in delivery are stored as they were before it."""
+    """Stored state of records; acquired ones are stored in their state before that."""
 
     AVAILABLE = 0
     ACKNOWLEDGED = 2
@@ -37,12 +37,12 @@ class SharePartition(NamedTuple):
 
     @property
     def coordinator_key(self) -> str:
-        """What FindCoordinator looks up, and what is hashed to a partition of the log."""
+        """Key for FindCoordinator, which is also hashed to a partition of the log."""
         return f"{self.group_id}:{to_base64(self.topic_id)}:{self.partition}"
 
 
 def is_coordinator_key(text: str) -> bool:
-    """Whether a key names a share-partition; a group's id may have colons, and not be empty."""
+    """Return whether a key names a share-partition; a group id may have colons, not be empty."""
     found = _COORDINATOR_KEY.fullmatch(text)
     if found is None or not found[1].strip():
         return False
@@ -63,7 +63,7 @@ class StateBatch(NamedTuple):
 
 
 class StateChange(NamedTuple):
-    """What the leader of a partition has stored of its share-partition."""
+    """Change of a share-partition, as stored by the leader of its partition."""
 
     state_epoch: int
     leader_epoch: int
@@ -72,11 +72,11 @@ class StateChange(NamedTuple):
     delivery_complete_count: int
     """Records from the start offset on that will not be delivered again."""
     batches: tuple[StateBatch, ...] = ()
-    """What has changed; other records stay as they are."""
+    """Changed records; others stay as they are."""
 
 
 class StoredState(NamedTuple):
-    """What the leader of a partition reads when it begins to serve a share group."""
+    """State that the leader of a partition reads before it serves a share group."""
 
     state_epoch: int
     start_offset: int
@@ -91,7 +91,7 @@ class ShareState(NamedTuple):
     snapshot_epoch: int
     """Grows with every snapshot."""
     state_epoch: int
-    """Grows whenever the state begins anew; the group's epoch at that time."""
+    """Epoch of the state, the group's epoch at its initialisation; grows with each."""
     leader_epoch: int
     start_offset: int
     delivery_complete_count: int
@@ -102,7 +102,7 @@ class ShareState(NamedTuple):
 
 
 class StateSummary(NamedTuple):
-    """Where a share-partition starts, and how far it is, for those who only look."""
+    """Start offset and progress of a share-partition, for descriptions."""
 
     state_epoch: int
     leader_epoch: int

@@ -1,4 +1,4 @@
-"""What interactive queries find at which member: the partitions of the tasks that it owns."""
+"""Partitions that interactive queries find at each member: those of the tasks that it owns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A streams group as its records make it: members, topology, epochs, target and current tasks.
+"""A streams group as built from its records: members, topology, epochs, target and current tasks.
 
-Changed by replay alone; it decides nothing. What heartbeats remember of it without storing it is in
-`memory`, and is new with the group.
+Changed by replay alone. The unstored state that heartbeats keep of it is in `memory`, and is new
+with the group.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class StreamsGroupState(enum.Enum):
 
 @dataclass(slots=True)
 class Memory:
-    """What is remembered of a group, and not stored."""
+    """Unstored state of a group."""
 
     configured: ConfiguredTopology | None = None
     checked_revision: int = -1
@@ -54,18 +54,18 @@ class Memory:
     endpoints: dict[str, StreamsGroupHeartbeatResponse.EndpointToPartitions] = field(
         default_factory=dict
     )
-    """By member, until what it owns changes."""
+    """By member, until its tasks change."""
     task_offsets: dict[str, TaskOffsets] = field(default_factory=dict)
     """By member, if it has reported any."""
 
     def request_shutdown(self, member_id: str) -> None:
-        """All members are told to shut down, as long as there are any."""
+        """Ask all members to shut down, as long as there are any."""
         if self.shutdown_member_id is None:
             self.shutdown_member_id = member_id
 
 
 class TaskProcesses:
-    """Which processes have a standby or warm-up task."""
+    """Processes that have a standby or warm-up task."""
 
     __slots__ = ("_by_subtopology",)
 
@@ -118,7 +118,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         self.assignment_configs: Mapping[str, str] = {}
         self.topology: Topology | None = None
         self.active_processes: dict[str, dict[int, str]] = {}
-        """The process of who has an active task, or still has to give it up."""
+        """Process of the owner of an active task, including one that still has to revoke it."""
         self.standby_processes = TaskProcesses()
         self.warmup_processes = TaskProcesses()
         self.static_members: dict[str, str] = {}
@@ -127,7 +127,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
 
     @property
     def state(self) -> StreamsGroupState:
-        """What clients are told; costs a look at every member."""
+        """State as reported to clients; costs a look at every member."""
         if not self.members:
             return StreamsGroupState.EMPTY
         if self.topology is None or self.topology.epoch != self.validated_topology_epoch:

@@ -160,7 +160,7 @@ def _info(topic: InternalTopic) -> StreamsGroupTopicInfo:
 
 
 def _stored(topology: Topology) -> DescribedTopology:
-    """A topology whose topics are not ready, as the application said it."""
+    """Describe a topology whose topics are not ready, as sent by the application."""
 
     def described_subtopology(each: Subtopology) -> DescribedSubtopology:
         return DescribedSubtopology(

@@ -1,4 +1,4 @@
-"""One member of a streams group, as stored: what it said of itself, and which tasks it owns now."""
+"""One member of a streams group, as stored: its metadata and its current tasks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class MemberState(enum.IntEnum):
-    """How far a member is with the assignment it is being moved to. The values are stored."""
+    """Progress of a member with its next assignment. The values are stored."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2
-    """It has to give up tasks first."""
+    """It has to revoke tasks first."""
     UNRELEASED_TASKS = 3
     """It has all of its next tasks that are free; others still own the rest."""
     UNKNOWN = 127
@@ -36,7 +36,7 @@ class MemberState(enum.IntEnum):
 
 
 class Endpoint(NamedTuple):
-    """Where interactive queries reach a member."""
+    """Address of a member for interactive queries."""
 
     host: str
     port: int
@@ -62,13 +62,13 @@ class StreamsMember:
     tags: Mapping[str, str] = field(default_factory=dict)
     assigned: OwnedTasks = OWNS_NOTHING
     revoking: OwnedTasks = OWNS_NOTHING
-    """What it has to give up, and may still have."""
+    """Tasks it has to revoke, and may still run."""
 
     is_classic = False
     """Members of the classic protocol are not in streams groups."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has all of the assignment of this epoch, and nothing else."""
+        """Return whether it has exactly the assignment of this epoch."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch
 
     def task_epoch(self, subtopology_id: str, partition: int) -> int | None:

@@ -1,4 +1,4 @@
-"""How many partitions the internal topics of a topology have.
+"""Numbers of partitions of a topology's internal topics.
 
 Subtopologies write to repartition topics that others read, so counts follow from each other.
 Apache Kafka goes through the subtopologies again and again until every topic that is written to

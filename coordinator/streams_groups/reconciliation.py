@@ -1,13 +1,13 @@
 """One step of a member towards its target assignment.
 
-    STABLE ──the group has a newer target──▶ gives up what is not in it (UNREVOKED_TASKS)
-      ▲                                            │ once it no longer owns that
-      └──has all of it── takes over what is free ◀─┘ ⟲ UNRELEASED_TASKS, until the rest is
+    STABLE ──the group has a newer target──▶ revokes tasks not in it (UNREVOKED_TASKS)
+      ▲                                            │ once it no longer owns them
+      └──has all of it── takes over free tasks ◀───┘ ⟲ UNRELEASED_TASKS, until all are free
 
 An active task is free when no process has it, and no other member of this process has a copy of it.
 A standby task is free when no other member of this process has the task or a copy: two tasks of one
-process cannot use the same directory. What changes only its kind at one member stays there: an
-active task becomes a standby task at once, and a copy is kept until the active task can be had.
+process cannot use the same directory. A task that only changes its kind at one member stays there:
+an active task becomes a standby task at once, and a copy is kept until the active task is free.
 
 Source: KIP-1071, `CurrentAssignmentBuilder`.
 """
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class Surroundings(NamedTuple):
-    """What a member is reconciled with."""
+    """Inputs of a member's reconciliation."""
 
     group: StreamsGroup
-    """Says who has which tasks."""
+    """Gives the owners of tasks."""
     target_epoch: int
     target: Tasks
     owned: Tasks | None
-    """What the member says it owns; None if it does not say."""
+    """Tasks that the member reports as owned; None if it does not report them."""
 
 
 def reconciled(member: StreamsMember, around: Surroundings) -> StreamsMember:
@@ -64,7 +64,7 @@ _Pairs = set[tuple[str, int]]
 
 
 class _Difference:
-    """Tasks of one kind: what the member keeps, what it has to give up, what it can have now."""
+    """Tasks of one kind: those that the member keeps, those it revokes, and those it can take."""
 
     __slots__ = ("free", "is_waiting", "kept", "lost", "owned")
 
@@ -76,10 +76,10 @@ class _Difference:
         missing = wanted - owned
         self.free = {task for task in missing if not is_taken(task)}
         self.is_waiting = len(self.free) < len(missing)
-        """Whether others have tasks that this member shall have."""
+        """True if others have tasks of this member's target."""
 
     def take_over(self, tasks: _Pairs) -> _Pairs:
-        """Take of `tasks` what is free, at once; returns that."""
+        """Take the free ones of `tasks` at once; returns them."""
         taken = tasks & self.free
         self.kept |= taken
         self.free -= taken

@@ -1,11 +1,11 @@
 """The records of a streams group, as Apache Kafka 4.4 writes them.
 
     key type 17   the group's epoch, the hash of its topics, the epoch of the topology that was
-                  ready, and what the assignor was told
-             19   a member: what it said of itself
+                  ready, and the assignor's configuration
+             19   a member's metadata
              20   the epoch of the target assignment, and when it was computed
              21   a member's part of the target assignment
-             22   what a member owns now
+             22   a member's current assignment
              23   the topology
 
 Subtopologies, partitions and tags are in ascending order.
@@ -62,7 +62,7 @@ def topology_record(group_id: str, topology: Topology) -> OffsetsRecord:
 
 
 def member_record(group_id: str, member: StreamsMember) -> OffsetsRecord:
-    """Store what a member said of itself."""
+    """Build the record of a member's metadata."""
     endpoint = member.endpoint
     return OffsetsRecord(
         StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
@@ -126,7 +126,7 @@ def _stored(tasks: TaskSet) -> list[StreamsGroupTargetAssignmentMemberTaskIds]:
 
 
 def current_record(group_id: str, member: StreamsMember) -> OffsetsRecord:
-    """Store what a member owns."""
+    """Build the record of a member's current assignment."""
     assigned, revoking = member.assigned, member.revoking
     return OffsetsRecord(
         StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),

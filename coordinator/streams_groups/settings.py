@@ -48,7 +48,7 @@ class StreamsGroupSettings:
         )
 
     def assignment_configs_of(self, group_id: str) -> dict[str, str]:
-        """What the assignor is told, and what is stored with the group's epoch."""
+        """Return the assignor's configuration, which is stored with the group's epoch."""
         replicas = self.overrides.value(
             group_id, "streams.num.standby.replicas", self.num_standby_replicas
         )

@@ -1,4 +1,4 @@
-"""What decisions about streams groups are made with; one for each shard."""
+"""Dependencies of decisions about streams groups; one set for each shard."""
 
 from __future__ import annotations
 

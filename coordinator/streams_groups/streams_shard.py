@@ -74,7 +74,7 @@ class StreamsShard(CommittingShard[StreamsGroup, StreamsMember]):
         return group.topology.source_topics.keys()
 
     def tombstones(self, group_id: str) -> list[OffsetsRecord]:
-        """What has to be stored so that the group is forgotten."""
+        """Return the records that delete the group."""
         return group_tombstones(self._group(group_id))
 
     def listed(

@@ -1,8 +1,8 @@
-"""The next target assignment of a group: what the assignor is asked, and the records of its answer.
+"""The next target assignment of a group: input of the assignor, and records of its result.
 
 A group of some size is assigned within the heartbeat that finds its target out of date, as in
-Apache Kafka; a larger one in steps, between which others are served, while its members go on
-with the former target. `modern_groups.target` says how that is stored.
+Apache Kafka; a larger one in steps, between which other requests are served, while its members keep
+the former target. `modern_groups.target` says how that is stored.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 
 def is_small(group: StreamsGroup, topology: ConfiguredTopology) -> bool:
-    """Whether the group is assigned within a heartbeat."""
+    """Return whether the group is small enough to be assigned within a heartbeat."""
     return len(group.members) + topology.task_count <= ASSIGNED_AT_ONCE
 
 
 class Standing(NamedTuple):
-    """A group as it is about to be, with the targets that its members come from."""
+    """Members of a group after a heartbeat, with their current targets."""
 
     members: Mapping[str, StreamsMember]
     targets: Mapping[str, Tasks]
@@ -70,7 +70,7 @@ def assign_now(
 def assign_later(
     groups: StreamsGroups, group_id: str, configs: Mapping[str, str], now_ms: int
 ) -> Steps[None]:
-    """The same in steps, with the epoch, for the group as it is when they begin."""
+    """Assign in steps, and store the epoch, for the group as it is when they begin."""
     group = groups.find(group_id)
     if group is None:
         return

@@ -1,4 +1,4 @@
-"""Tasks: of a target, of a member, and how far a member has restored them."""
+"""Tasks: of a target, of a member, and their restored offsets."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Epochs = Mapping[str, Mapping[int, int]]
 
 
 class Tasks(NamedTuple):
-    """A member's part of the target assignment, or what it says that it owns."""
+    """A member's part of the target assignment, or the tasks that it reports as owned."""
 
     active: TaskSet
     standby: TaskSet
     warmup: TaskSet
 
     def meets(self, owned: OwnedTasks) -> bool:
-        """Whether the two have a task of the same kind in common."""
+        """Return whether the two have a task of the same kind in common."""
         return (
             any(
                 not partitions.isdisjoint(owned.active.get(s, {}))
@@ -41,7 +41,7 @@ class Tasks(NamedTuple):
         )
 
     def contain(self, owned: OwnedTasks) -> bool:
-        """Whether a member that says this knows of all that it owns."""
+        """Return whether these reported tasks include all that the member owns."""
         return (
             all(
                 partitions.keys() <= self.active.get(s, set())
@@ -53,7 +53,7 @@ class Tasks(NamedTuple):
 
 
 class OwnedTasks(NamedTuple):
-    """What a member owns, or has to give up."""
+    """Tasks that a member owns, or has to revoke."""
 
     active: Epochs
     standby: TaskSet
@@ -69,7 +69,7 @@ class OwnedTasks(NamedTuple):
         return Tasks(active, self.standby, self.warmup)
 
     def contain(self, said: SaidTasks) -> bool:
-        """Whether the member owns all that it says."""
+        """Return whether the member owns all the tasks that it reports."""
         return (
             _contain(self.active, said.active)
             and _contain(self.standby, said.standby)
@@ -78,7 +78,7 @@ class OwnedTasks(NamedTuple):
 
 
 class SaidTasks(NamedTuple):
-    """What a heartbeat says that its member owns; None where it says nothing."""
+    """Tasks that a heartbeat reports as owned; None for a kind that it does not report."""
 
     active: list[StreamsGroupTaskIds] | None
     standby: list[StreamsGroupTaskIds] | None
@@ -86,7 +86,7 @@ class SaidTasks(NamedTuple):
 
     @property
     def tasks(self) -> Tasks | None:
-        """The same as sets; None if it does not say all of it."""
+        """The same as sets; None if it does not report all kinds."""
         if self.active is None or self.standby is None or self.warmup is None:
             return None
         return Tasks(task_set(self.active), task_set(self.standby), task_set(self.warmup))
@@ -136,14 +136,14 @@ Offsets = Mapping[tuple[str, int], int]
 
 
 class TaskOffsets(NamedTuple):
-    """What a member reported last. Not stored."""
+    """Offsets that a member reported last. Not stored."""
 
     restored: Offsets
     """For a task the sum over its changelogs."""
     ends: Offsets
 
     def after(self, request: StreamsGroupHeartbeatRequest) -> TaskOffsets:
-        """What is known after a heartbeat; null says that nothing changed. Raises ApiError."""
+        """Return the offsets after a heartbeat; null means no change. Raises ApiError."""
         restored, ends = request.task_offsets, request.task_end_offsets
         return TaskOffsets(
             self.restored if restored is None else _by_task(restored),

@@ -1,9 +1,9 @@
-"""What an application computes, and whether its topics are as that takes.
+"""Topology of an application, and the check that its topics exist as required.
 
 A subtopology reads source topics and repartition topics, and has a changelog for each of its
-stores. What a topology needs is told from the topics that exist now:
+stores. The requirements of a topology follow from the topics that exist now:
 
-    repartition topic   as many partitions as the application says, else as many as the largest
+    repartition topic   as many partitions as the application states, else as many as the largest
                         source of the subtopologies that write to it, else as its copartition group
     changelog           as many as the largest source of its subtopology
     tasks               the same
@@ -58,14 +58,14 @@ class StatusCode(enum.IntEnum):
 
 
 class Problem(NamedTuple):
-    """Why a topology is not ready."""
+    """Reason why a topology is not ready."""
 
     status: StatusCode
     detail: str
 
 
 class Topology:
-    """A topology as it is stored, and what follows from that alone."""
+    """A topology as it is stored, and properties that follow from it alone."""
 
     __slots__ = ("epoch", "required_topics", "source_topics", "subtopologies", "value")
 
@@ -85,7 +85,7 @@ class Topology:
         """All topics without which no task can run."""
 
     def is_same_as(self, other: Topology) -> bool:
-        """Whether it is the same; the order of subtopologies does not matter."""
+        """Return whether it is the same; the order of subtopologies does not matter."""
         return self.epoch == other.epoch and self.subtopologies == other.subtopologies
 
 
@@ -110,7 +110,7 @@ class ConfiguredSubtopology(NamedTuple):
 
     @property
     def is_stateful(self) -> bool:
-        """Whether its tasks have stores, so that standby tasks are of use."""
+        """True if its tasks have stores, so that standby tasks are of use."""
         return bool(self.state_changelog_topics)
 
 
@@ -119,14 +119,14 @@ class ConfiguredTopology(NamedTuple):
 
     epoch: int
     subtopologies: Mapping[str, ConfiguredSubtopology]
-    """By id, in the order of ids; empty if there is no saying."""
+    """By id, in the order of ids; empty if they cannot be determined."""
     missing: Mapping[str, InternalTopic]
     """Topics to create."""
     problem: Problem | None
 
     @property
     def is_ready(self) -> bool:
-        """Whether tasks can be assigned."""
+        """True if tasks can be assigned."""
         return self.problem is None
 
     @property

@@ -1,4 +1,4 @@
-"""What a shard remembers of streams groups without storing it: sessions, and the first delay."""
+"""A shard's unstored state of streams groups: sessions, and the initial delay."""
 
 from __future__ import annotations
 

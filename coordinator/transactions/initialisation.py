@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def check(request: Initialisation, settings: TransactionSettings) -> None:
-    """Check what does not depend on the state of the transactional id. Raises ApiError."""
+    """Check the fields that do not depend on the state of the transactional id. Raises ApiError."""
     if not request.transactional_id:
         raise ApiError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     if request.is_two_phase and not settings.is_two_phase_commit_enabled:

@@ -32,7 +32,7 @@ class Filters(NamedTuple):
     """A pattern that the whole transactional id must match."""
 
     def let_pass(self, transaction: Transaction, now_ms: int) -> bool:
-        """Whether the filters admit a transaction. Raises INVALID_REGULAR_EXPRESSION.
+        """Return whether the filters admit a transaction. Raises INVALID_REGULAR_EXPRESSION.
 
         It raises for a large pattern with a long id, which would take long to match.
         """
@@ -62,7 +62,7 @@ def read_filters(request: ListTransactionsRequest, longest_pattern: int) -> Filt
 
 
 def unknown_states(request: ListTransactionsRequest) -> list[str]:
-    """Names in the state filter that are no states."""
+    """Return the names in the state filter that are not states."""
     return [name for name in dict.fromkeys(request.state_filters) if name not in STATES_BY_NAME]
 
 

@@ -23,7 +23,7 @@ Topic = TransactionLogValue.TransactionPartition
 
 
 class TransactionRecord(NamedTuple):
-    """One record: a transactional id and what is known of it now, None for a tombstone."""
+    """One record: a transactional id and its current state, None for a tombstone."""
 
     transactional_id: str
     transaction: Transaction | None

@@ -23,13 +23,13 @@ class TransactionSettings:
     is_two_phase_commit_enabled: bool = False
     """For InitProducerId 6, which is not served (GAPS.md)."""
     finalised: Callable[[], int] = lambda: NEWEST_VERSION
-    """What the feature `transaction.version` is finalised at; it can change."""
+    """Returns the finalised level of the feature `transaction.version`; it can change."""
 
     @property
     def version(self) -> int:
-        """The present level of `transaction.version`.
+        """The current level of `transaction.version`.
 
-        From 1 on, records are of the flexible format; from 2 on, what the coordinator aborts raises
-        the epoch as producers do.
+        From 1 on, records are of the flexible format; from 2 on, an abort by the coordinator raises
+        the epoch, as a producer's does.
         """
         return self.finalised()

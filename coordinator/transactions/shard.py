@@ -1,4 +1,4 @@
-"""One partition of `__transaction_state` as a state machine: all requests of its ids end here.
+"""One partition of `__transaction_state` as a state machine: the entry point of all requests.
 
 `handle_*` decide, `replay` changes. The broker appends the records of a `TransactionEffects`,
 replays them here, gives the answers when they are committed, and then has the markers of `to_mark`
@@ -169,7 +169,7 @@ class TransactionShard:
         return effects
 
     def overdue(self, now_ms: int) -> list[str]:
-        """Ids whose transaction has exceeded its timeout."""
+        """Return the ids whose transaction has exceeded its timeout."""
         return [each for each in self._open if self._transactions[each].is_overdue(now_ms)]
 
     def expire(self, transactional_id: str, now_ms: int) -> TransactionEffects:

@@ -6,9 +6,9 @@ nothing but the state machine; whether a request may take one is decided in `ini
 
 Epochs (KIP-360, KIP-890): a producer is identified by id and epoch, and only the one with the
 newest epoch may write. Every initialisation raises the epoch, and from transaction version 2 on
-every end of a transaction does too, so that late requests can be told from those of the next
-transaction. The last epoch a producer may have is 32766; one more is kept in reserve to fence that
-one with. After it the producer gets a new id, with epoch 0:
+every end of a transaction does too, so that late requests can be distinguished from those of the
+next transaction. The last epoch a producer may have is 32766; one more is kept in reserve to fence
+that one with. After it the producer gets a new id, with epoch 0:
 
     (7, 32766) --end of transaction--> markers with (7, 32767), the producer goes on as (8, 0)
 """
@@ -43,9 +43,9 @@ class Transaction:
     last_epoch: int = NONE
     """The epoch before, to recognise repeated requests; lost when the shard is reloaded."""
     previous_producer_id: int = NONE
-    """The producer id as it was before the last step."""
+    """Producer id before the last step."""
     next_producer_id: int = NONE
-    """Set while a transaction ends whose producer has used up its epochs."""
+    """Next producer id, set while a transaction ends whose producer has used up its epochs."""
     state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
     started_ms: int = NONE
@@ -55,7 +55,7 @@ class Transaction:
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """Whether its producer must not get a higher epoch."""
+        """True if its producer must not get a higher epoch."""
         return self.producer_epoch >= EXHAUSTED_EPOCH
 
     @property
@@ -66,7 +66,7 @@ class Transaction:
         return self.producer_id, self.producer_epoch
 
     def is_overdue(self, now_ms: int) -> bool:
-        """Whether it is open for longer than its producer asked for."""
+        """Return whether it has been open for longer than its timeout."""
         return (
             self.state is TransactionState.ONGOING
             and self.timeout_ms != UNLIMITED_TIMEOUT
@@ -90,7 +90,7 @@ class Transaction:
     def rotate(
         self, producer_id: int, timeout_ms: int, last_epoch: int, now_ms: int
     ) -> Transaction:
-        """Give an initialising producer whose epochs are used up a new id."""
+        """Give a new id to an initialising producer that has used up its epochs."""
         return self._initialised(producer_id, 0, last_epoch, timeout_ms, now_ms)
 
     def add(

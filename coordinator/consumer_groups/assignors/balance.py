@@ -1,9 +1,9 @@
 """`uniform` for members that subscribe to different topics.
 
-First everybody keeps what it has and still subscribes to. Then each free partition goes to the
-subscriber that has least. Then topic by topic partitions move from the subscriber that has most to
-the one that has least, until the numbers differ by no more than one or nothing moves any more;
-sixteen rounds at most, since each costs time and the first few do nearly all.
+First each member keeps the partitions that it has and still subscribes to. Then each free partition
+goes to the subscriber with the fewest. Then topic by topic partitions move from the subscriber with
+the most to the one with the fewest, until the numbers differ by no more than one or nothing moves
+any more; sixteen rounds at most, since each costs time and the first few do nearly all.
 
 The number of a member's partitions counts all topics. Topics with many partitions for each of their
 subscribers go first, as they have most to give. Members of equal load take turns, in their order:
@@ -54,7 +54,7 @@ class _Balance:
         self._owners: dict[UUID, list[int]] = {}
 
     def keep(self) -> Generator[None]:
-        """Give everybody what it has, of what it still subscribes to."""
+        """Let each member keep the partitions that it has and still subscribes to."""
         for index, member in enumerate(self._group.members.values()):
             for topic_id in member.topics:
                 known = self.subscribers.get(topic_id)
@@ -178,7 +178,7 @@ class _Balancer:
         return member
 
     def next_most_loaded(self) -> int:
-        """The member that gives the next partition; NO_OWNER if nobody is left."""
+        """The member that gives the next partition; NO_OWNER if none is left."""
         if self._next_most < self._most_start:
             if self._most_end <= self._most_start and self._most_start > 0:
                 self._most_load = self._loads[self._ordered[self._most_start - 1]]

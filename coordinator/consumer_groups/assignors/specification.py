@@ -1,4 +1,4 @@
-"""What an assignor is given, and the registry of assignors."""
+"""Input of an assignor, and the registry of assignors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MemberSpecification(NamedTuple):
 
     instance_id: str | None
     topics: AbstractSet[UUID]
-    """Those that it subscribes to and that exist."""
+    """Existing topics that it subscribes to."""
     target: Target
     """Its part of the present target assignment."""
 
@@ -32,7 +32,7 @@ class Specification(NamedTuple):
     partition_counts: Mapping[UUID, int]
     """For every topic that some member subscribes to."""
     are_alike: bool
-    """Whether all members subscribe to the same topics."""
+    """True if all members subscribe to the same topics."""
 
 
 Assignment = dict[str, "Target"]

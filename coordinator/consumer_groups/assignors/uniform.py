@@ -1,9 +1,9 @@
-"""`uniform`: equal numbers of partitions for all members, most of them where they were.
+"""`uniform`: equal numbers of partitions for all members, with few moves.
 
-Where all members subscribe to the same topics, two passes do: everybody keeps up to its quota, then
-what is left fills those below it. Worked example, seven partitions of a topic, A has 0 to 3 and B
-has 4 to 6, C joins: the quota is two, and three for one member, which A is. A keeps 0, 1 and 2, B
-keeps 4 and 5, C gets 3 and 6. Otherwise see `balance`.
+Where all members subscribe to the same topics, two passes suffice: each member keeps partitions up
+to its quota, then the rest goes to members below it. Worked example, seven partitions of a topic, A
+has 0 to 3 and B has 4 to 6, C joins: the quota is two, and three for one member, which A is. A
+keeps 0, 1 and 2, B keeps 4 and 5, C gets 3 and 6. Otherwise see `balance`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Quotas:
         return {}
 
     def _keep(self, member_id: str, target: Target, members_left: int) -> None:
-        """Let a member keep what it has, up to its quota; `members_left` counts it too."""
+        """Let a member keep its partitions, up to its quota; `members_left` counts it too."""
         has_extra = self._extra > 0
         room = self._quota + has_extra
         kept: dict[UUID, frozenset[int]] = {}
@@ -94,7 +94,7 @@ class _Quotas:
             self._unassigned += [(topic_id, index) for index in ordered[room:]]
             room = 0
         if room > 0 and has_extra and members_left > self._extra:
-            # Somebody behind may already have one more, and keep it.
+            # A later member may already have one more, and keep it.
             room -= 1
             has_extra = False
         if room > 0:

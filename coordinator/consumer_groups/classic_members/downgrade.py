@@ -1,10 +1,10 @@
-"""From a consumer group to a classic one, once all members speak the classic protocol.
+"""Downgrade of a consumer group to a classic one, once all members speak the classic protocol.
 
 The classic group is stable at the consumer group's epoch, with the target assignment as that of its
-generation. Usually it is rebalanced at once: somebody has just left, and nobody has the partitions
-of theirs. If the coordinator dies before that, whoever loads the log has to do it (`LogTrace`).
-Until then members have what they have, their target or not, so that is what its record says then:
-should the group become a consumer group again meanwhile, nobody else may get it.
+generation. Usually it is rebalanced at once: a member has just left, and its partitions have no
+owner. If the coordinator dies before that, the next one has to do it after loading the log
+(`LogTrace`). Until then members keep their current partitions, target or not, so the record holds
+those: should the group become a consumer group again meanwhile, no other member may get them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class LogTrace:
             self._member_ids = set()
 
     def leads_to(self, group_id: str, value: GroupMetadataValue) -> bool:
-        """Whether the record of a classic group, which comes now, is that of a downgrade."""
+        """Return whether the next record, that of a classic group, completes a downgrade."""
         found = group_id == self._group_id and any(
             member.member_id in self._member_ids for member in value.members
         )
@@ -81,7 +81,7 @@ class LogTrace:
 
 
 class Downgraded(NamedTuple):
-    """A group that has become a classic one, as far as its record does not say it."""
+    """State of a group that has become a classic one which is not in its record."""
 
     group_id: str
     protocols: Mapping[str, Protocols]
@@ -92,7 +92,7 @@ class Downgraded(NamedTuple):
 def is_due(
     group: ConsumerGroup, leaving: Collection[ConsumerMember], settings: ConsumerGroupSettings
 ) -> bool:
-    """Whether the group becomes a classic one when these members are gone."""
+    """Return whether the group becomes a classic one once these members have left."""
     left = len(group.members) - len(leaving)
     classic = group.classic_count - sum(member.classic is not None for member in leaving)
     return 0 < left == classic and _is_possible(group, left, settings)
@@ -120,7 +120,7 @@ def _is_possible(group: ConsumerGroup, size: int, settings: ConsumerGroupSetting
 
 
 class Downgrade(NamedTuple):
-    """Who is not in the classic group any more, and who is new."""
+    """Members that leave the group as it becomes classic, and one that joins."""
 
     leaving: Collection[ConsumerMember]
     joining: ConsumerMember | None
@@ -131,9 +131,9 @@ class Downgrade(NamedTuple):
 def downgrade_records(
     group: ConsumerGroup, downgrade: Downgrade, parts: ShardParts, now_ms: int
 ) -> tuple[list[OffsetsRecord], dict[str, Protocols]]:
-    """The records, and what each member supports.
+    """Return the records, and the protocols that each member supports.
 
-    Raises ApiError GROUP_ID_NOT_FOUND if the members' own words cannot be read.
+    Raises ApiError GROUP_ID_NOT_FOUND if the members' subscriptions cannot be read.
     """
     leaving, joining, must_rebalance = downgrade
     replaced = None if joining is None else group.static_member(joining.instance_id or "")
@@ -166,7 +166,7 @@ def downgrade_records(
 
 
 def _owned(member: ConsumerMember) -> Target:
-    """What a member may be consuming."""
+    """Return the partitions that a member may be consuming."""
     owned: dict[UUID, frozenset[int]] = {}
     for topic_id, partitions in chain(member.assigned.items(), member.revoking.items()):
         owned[topic_id] = owned.get(topic_id, frozenset()).union(partitions)

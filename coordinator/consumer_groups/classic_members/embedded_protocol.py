@@ -1,4 +1,4 @@
-"""What members of the classic protocol say of topics, and are told: opaque bytes to the protocol.
+"""Subscriptions and assignments of classic members: opaque bytes to the group protocol.
 
 A subscription or an assignment is its version, two bytes, and then the message. A later version
 only adds fields behind those of the latest one that is known.
@@ -31,12 +31,12 @@ MessageT = TypeVar("MessageT", ConsumerProtocolSubscription, ConsumerProtocolAss
 
 
 def read_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
-    """What a member wants. Raises DecodeError."""
+    """Decode a member's subscription. Raises DecodeError."""
     return _read(ConsumerProtocolSubscription, metadata)
 
 
 def read_assignment(assignment: bytes) -> ConsumerProtocolAssignment:
-    """What a member was given. Raises DecodeError."""
+    """Decode a member's assignment. Raises DecodeError."""
     return _read(ConsumerProtocolAssignment, assignment)
 
 
@@ -53,7 +53,7 @@ def version_of(data: bytes) -> int:
 
 
 def encode_assignment(partitions: Owned | Target, topics: Topics, version: int) -> bytes:
-    """What a member is told to own; partitions of deleted topics are left out."""
+    """Encode a member's assignment; partitions of deleted topics are left out."""
     version = min(version, LATEST)
     assigned = ConsumerProtocolAssignment(
         assigned_partitions=[
@@ -84,6 +84,6 @@ def by_topic_id(
 def owned_as_in_heartbeats(
     subscription: ConsumerProtocolSubscription, topics: Topics
 ) -> list[TopicPartitions]:
-    """What a joining member still owns, in the form of heartbeats."""
+    """Return the partitions that a joining member still owns, in the form of heartbeats."""
     owned = by_topic_id(subscription.owned_partitions, topics)
     return [TopicPartitions(topic_id=topic_id, partitions=owned[topic_id]) for topic_id in owned]

@@ -63,7 +63,7 @@ class ClassicJoins:
         self._downgraded = downgraded
 
     def join(self, group: ConsumerGroup, joining: Joining) -> Effects:
-        """Answer a JoinGroup once what it changes is committed."""
+        """Answer a JoinGroup once its changes are committed."""
         effects = Effects()
         try:
             response = self._join(group, joining, effects)
@@ -118,7 +118,7 @@ class ClassicJoins:
         )
 
     def _member(self, beat: Beat, *, is_unknown: bool) -> ConsumerMember:
-        """The member as it was; a new one if it joins."""
+        """Return the member before this request; a new one if it joins."""
         group, member_id = beat.group, beat.request.member_id
         instance_id = beat.request.instance_id
         if instance_id is None:
@@ -136,7 +136,7 @@ class ClassicJoins:
         """Its predecessor was the last that spoke the consumer protocol."""
         group, effects, now_ms = beat.group, beat.effects, beat.now_ms
         noted = self._heartbeats.note(beat, member, updated)
-        # As a classic group is stable, nobody tells members later what they have to give up.
+        # As a classic group is stable, members are not asked later to revoke partitions.
         must_rebalance = group.assignment_epoch < noted.epoch or any(
             each.revoking for each in group.members.values()
         )
@@ -160,14 +160,14 @@ class ClassicJoins:
 
 
 def _supports(group: ConsumerGroup, joining: Joining) -> bool:
-    """Whether the member and all others of the classic protocol have a protocol in common."""
+    """Return whether the member has a protocol in common with all other classic members."""
     return joining.request.protocol_type == CONSUMER_PROTOCOL_TYPE and any(
         group.classic_protocols[name] == group.classic_count for name, _ in joining.protocols
     )
 
 
 def _subscription(joining: Joining) -> ConsumerProtocolSubscription:
-    """What the member wants: all its protocols say the same of it."""
+    """Decode the member's subscription: it is the same for all its protocols."""
     try:
         return read_subscription(joining.protocols[0][1])
     except DecodeError as error:

@@ -50,7 +50,7 @@ class ClassicRequests:
         request: SyncGroupRequest,
         reply: Reply[SyncGroupResponse],
     ) -> Effects:
-        """Tell a member what it owns, once that is committed."""
+        """Send a member its current assignment, once that is committed."""
         effects = Effects()
         try:
             member, classic = _classic(group, request.member_id, request.group_instance_id)
@@ -136,7 +136,7 @@ class ClassicRequests:
 
 
 def _leaving(group: ConsumerGroup, leaving: LeaveGroupRequest.Member) -> ConsumerMember:
-    """Who is meant. With an instance id alone an administrator removes a static member."""
+    """Return the leaving member. With an instance id alone, an administrator removes it."""
     instance_id, member_id = leaving.group_instance_id, leaving.member_id
     if instance_id is None:
         member = group.members.get(member_id)
@@ -163,7 +163,7 @@ def _classic(
 
 
 def _waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether somebody still owns a partition that the member shall have."""
+    """Return whether another member still owns a partition of the member's target."""
     return any(
         partition not in member.assigned.get(topic_id, {})
         and group.owner_epoch(topic_id, partition) != NOBODY

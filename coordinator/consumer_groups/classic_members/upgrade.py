@@ -1,7 +1,7 @@
-"""From a classic group with members to a consumer group: the records, and why it may not be.
+"""Upgrade of a classic group with members to a consumer group: conditions and records.
 
-Members keep what they own. Their epoch is the generation, and they are stable in it; the member
-that joins makes the next group epoch, so that each of them is soon told to join again.
+Members keep their assignments. Their epoch is the generation, and they are stable in it; the
+joining member raises the group epoch, so that each of them soon has to join again.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
 
 
 def upgrade(classic: ClassicGroup, parts: ShardParts, effects: Effects) -> ConsumerGroup:
-    """The consumer group that comes of a classic one, as the records will make it.
+    """Return the consumer group that the records make of a classic one.
 
-    Who waits in the classic group is told that it is being rebalanced. Raises ApiError
+    Requests parked in the classic group fail with REBALANCE_IN_PROGRESS. Raises ApiError
     GROUP_ID_NOT_FOUND.
     """
     check_upgrade(classic, parts.settings)
@@ -77,7 +77,7 @@ def upgrade(classic: ClassicGroup, parts: ShardParts, effects: Effects) -> Consu
 
 
 def _stay_classic(group: ClassicGroup, _: ErrorCode, __: int) -> Effects:
-    """The group could not be stored: nobody waits in it any more, as all have been answered."""
+    """Clear the parked requests of a group that could not be stored: all have been answered."""
     for member in group.members.values():
         group.awaiting_join -= member.joining is not None
         member.joining = member.syncing = None
@@ -128,7 +128,7 @@ def upgrade_records(group: ClassicGroup, parts: ShardParts) -> list[OffsetsRecor
 
 
 def classic_metadata(session_timeout_ms: int, protocols: Protocols) -> ClassicMetadata:
-    """What is stored of a member's own words."""
+    """Build the stored metadata of a classic member."""
     return ClassicMetadata(
         session_timeout_ms=session_timeout_ms,
         supported_protocols=[
@@ -143,14 +143,14 @@ class _CustomAssignorError(Exception):
 
 
 class _Owned(NamedTuple):
-    """Makes sense of what members were given, and by whom: one of them, who may be wrong."""
+    """Partitions owned by classic members, as assigned by the leader, which may be wrong."""
 
     topics: Topics
     taken: set[tuple[UUID, int]]
-    """Partitions of the members before: nobody else keeps them."""
+    """Partitions of earlier members, which later ones cannot keep."""
 
     def of(self, member: Member) -> dict[UUID, list[int]]:
-        """What a member owns. Raises DecodeError and _CustomAssignorError."""
+        """Return the partitions that a member owns. Raises DecodeError and _CustomAssignorError."""
         if not member.assignment:
             return {}
         assignment = read_assignment(member.assignment)

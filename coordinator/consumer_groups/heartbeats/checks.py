@@ -1,4 +1,4 @@
-"""What is wrong with a ConsumerGroupHeartbeat, before and after its member is looked up.
+"""Checks of a ConsumerGroupHeartbeat, before and after its member is looked up.
 
 Messages are those of Apache Kafka, as clients show them to their users.
 """

@@ -1,4 +1,4 @@
-"""Members that leave, by their own will or because they were silent for too long."""
+"""Members that leave, by themselves or because their session expired."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class Departures:
-    """Decides on who leaves the consumer groups of a shard."""
+    """Removes members from the consumer groups of a shard."""
 
     def __init__(self, parts: ShardParts, downgraded: Callable[[Downgraded, int], Effects]) -> None:
         """`downgraded` carries on with a group that has become a classic one."""
@@ -51,7 +51,7 @@ class Departures:
         self._downgraded = downgraded
 
     def check_room(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-        """Raise GROUP_MAX_SIZE_REACHED if the group is full and this is nobody's place."""
+        """Raise GROUP_MAX_SIZE_REACHED if the group is full and this is not one of its members."""
         has_place = instance_id is not None and group.static_member(instance_id) is not None
         if not has_place and member_id not in group.members:
             check_room("consumer", group.members, self._parts.settings.max_size)
@@ -63,7 +63,7 @@ class Departures:
         effects: Effects,
         now_ms: int,
     ) -> ConsumerGroupHeartbeatResponse:
-        """A member leaves, or a static one for a while. Raises ApiError."""
+        """Let a member leave, a static one temporarily. Raises ApiError."""
         member_id, instance_id = request.member_id, request.instance_id
         if instance_id is None:
             member = group.members.get(member_id)
@@ -126,7 +126,7 @@ class Departures:
 
 
 def _resting(member: ConsumerMember) -> ConsumerMember:
-    """A static member that will be back: it keeps what it owns, but nothing to give up."""
+    """Return a static member that will be back: it keeps its partitions, but has none to revoke."""
     assigned = {
         topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in member.assigned.items()
     }

@@ -1,13 +1,13 @@
-"""ConsumerGroupHeartbeat: joining, staying in and leaving a group, and learning what to consume.
+"""ConsumerGroupHeartbeat: joining, staying in and leaving a group, and its assignments.
 
-In the order of what a heartbeat may change, each with its record:
+Possible changes by a heartbeat, in order, each with its record:
 
-    the member        new, replaced (a static member's next incarnation), or subscribed anew
+    the member        new, replaced (a static member's next incarnation), or resubscribed
     the group epoch   if subscriptions changed, the topics that they name, or the assignor that
                       most members prefer
     the target        if it is of an older epoch than the group's, and the last one is
                       `group.consumer.assignment.interval.ms` old
-    what it owns      one step towards the target (`reconciliation`)
+    the assignment    one step towards the target (`reconciliation`)
 
 Most heartbeats change nothing, and cost a few look-ups.
 """
@@ -80,14 +80,14 @@ class Beat(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """What a heartbeat has changed of its group, but for assignments."""
+    """Changes of the group by a heartbeat, but for assignments."""
 
     epoch: int
     """The group's."""
     are_alike: bool
-    """Whether all members subscribe to the same topics."""
+    """True if all members subscribe to the same topics."""
     has_changed: bool
-    """Whether the member subscribes to something else than before."""
+    """True if the member's subscription has changed."""
 
 
 class Heartbeats:
@@ -112,7 +112,7 @@ class Heartbeats:
         reply: Reply[ConsumerGroupHeartbeatResponse],
         now_ms: int,
     ) -> Effects:
-        """Decide on one heartbeat, whose fields have been checked (`check_request`)."""
+        """Decide on one heartbeat that passed `check_request`."""
         effects = Effects()
         try:
             group = self._group_for(request, effects)
@@ -146,7 +146,7 @@ class Heartbeats:
     def advance(
         self, beat: Beat, member: ConsumerMember, updated: ConsumerMember
     ) -> ConsumerMember:
-        """Note what the member says now, and take it one step towards its target."""
+        """Store the member's changes, and take it one step towards its target."""
         noted = self.note(beat, member, updated)
         target_epoch, target = self._target(
             beat, member, updated, noted.epoch, are_alike=noted.are_alike
@@ -154,7 +154,7 @@ class Heartbeats:
         return self.reconcile(beat, updated, target_epoch, target, has_changed=noted.has_changed)
 
     def note(self, beat: Beat, member: ConsumerMember, updated: ConsumerMember) -> Noted:
-        """Store what the member says now, and the group's next epoch if there is to be one."""
+        """Store the member's changes, and the group's next epoch if it must change."""
         group, effects = beat.group, beat.effects
         if updated != member:
             effects.records.append(member_record(group.group_id, updated))
@@ -173,7 +173,7 @@ class Heartbeats:
         return Noted(epoch, are_alike, has_changed)
 
     def _member(self, beat: Beat, member_id: str) -> ConsumerMember:
-        """The member as it was; a new one if it joins."""
+        """Return the member before this heartbeat; a new one if it joins."""
         request, group = beat.request, beat.group
         joins = request.member_epoch == JOINING_EPOCH
         instance_id = request.instance_id
@@ -281,7 +281,7 @@ class Heartbeats:
     def _prefer_another(
         self, group: ConsumerGroup, member: ConsumerMember, updated: ConsumerMember
     ) -> bool:
-        """Whether most members prefer another assignor than before this heartbeat."""
+        """Return whether this heartbeat changes the assignor that most members prefer."""
         if updated.assignor == member.assignor:
             return False
         return self._assignor(group, member, updated) != self._assignor(group, member, member)
@@ -289,7 +289,7 @@ class Heartbeats:
     def _assignor(
         self, group: ConsumerGroup, member: ConsumerMember, updated: ConsumerMember
     ) -> str:
-        """What most members prefer, if it is configured; else the first that is."""
+        """Return the assignor that most members prefer, if configured; else the first one."""
         configured = self._parts.settings.assignors
         counts = group.assignors.copy()
         recount_assignors(counts, member, updated)
@@ -339,5 +339,5 @@ class Heartbeats:
 
 
 def must_revoke(member: ConsumerMember) -> bool:
-    """Whether it is awaited for what it has to give up; who speaks classic has to join for that."""
+    """Return whether its revocations are awaited; a classic member has to join for them."""
     return member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None

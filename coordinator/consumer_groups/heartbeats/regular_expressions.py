@@ -1,10 +1,10 @@
-"""Subscriptions by regular expression: which topics they match is found out beside the heartbeats.
+"""Subscriptions by regular expression, whose topics are resolved outside the heartbeats.
 
 A heartbeat with a new expression is answered before the expression has been matched against the
-topics; what it matches is stored when that is known, and the group goes to its next epoch. It is
-matched again when topics have appeared, every `group.consumer.regex.refresh.interval.ms`, and no
-more often than every ten seconds. What is matched is what the member may know of whose heartbeat
-began it, as in Apache Kafka.
+topics; the matching topics are stored when they are known, and the group goes to its next epoch. It
+is matched again when topics have appeared, every `group.consumer.regex.refresh.interval.ms`, and no
+more often than every ten seconds. Only topics that the member may describe whose heartbeat began it
+are matched, as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ SUBJECT = "SubscribedTopicRegex"
 
 
 class PatternChange(enum.Enum):
-    """What a heartbeat changes of its member's subscription by regular expression."""
+    """Change of a member's subscription by regular expression in a heartbeat."""
 
     NONE = enum.auto()
     UPDATED = enum.auto()
-    """The member has another expression, of which nobody knows yet what it matches."""
+    """A new expression that has not been resolved yet."""
     RESOLVED = enum.auto()
-    """It has another, or none any more, and what it matches is known."""
+    """A resolved expression, or no expression any more."""
 
 
 class RegularExpressions:
@@ -119,7 +119,7 @@ class RegularExpressions:
     def _resolve(
         self, group_id: str, may_describe: Callable[[str], bool], now_ms: int
     ) -> Steps[None]:
-        """Match all expressions of a group, in steps, and store what they match."""
+        """Match all expressions of a group, in steps, and store the matching topics."""
         parts = self._parts
         watch = parts.watches.of(group_id)
         try:
@@ -178,7 +178,7 @@ class RegularExpressions:
 
 
 def _refreshed_ms(group: ConsumerGroup, now_ms: int) -> int:
-    """When the group's expressions were resolved; NEVER_MS also if the clock was set back since."""
+    """Return the last resolution's time; NEVER_MS also if the clock was set back since."""
     resolved = next(iter(group.resolved.values()), None)
     if resolved is None or resolved.timestamp_ms > now_ms:
         return NEVER_MS

@@ -1,4 +1,4 @@
-"""What a heartbeat says of its member."""
+"""Update of a member from its heartbeat."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class HeartbeatCaller(NamedTuple):
     client_id: str
     client_host: str
     may_describe: Callable[[str], bool]
-    """Whether it may know that a topic exists: a regular expression matches no others."""
+    """Returns whether it may describe a topic: a regular expression matches no others."""
 
 
 def is_anything(_: str) -> bool:
-    """Whether members of the classic protocol may know of a topic: they name no patterns."""
+    """Allow classic members to describe every topic: they have no regular expressions."""
     return True
 
 
 def updated_member(
     member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, caller: HeartbeatCaller
 ) -> ConsumerMember:
-    """The member with what the request says of it; null fields say that nothing changed."""
+    """Return the member with the fields of the request; null fields mean no change."""
     changes: dict[str, object] = {}
     if request.instance_id is not None:
         changes["instance_id"] = request.instance_id
@@ -56,7 +56,7 @@ def updated_member(
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the client says everything again: it may have lost an answer."""
+    """Return whether the client sends all fields: it may have lost a response."""
     says_topics = (
         request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     )

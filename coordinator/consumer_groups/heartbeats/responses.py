@@ -26,7 +26,7 @@ def heartbeat_error(error: ApiError) -> ConsumerGroupHeartbeatResponse:
 def heartbeat_success(
     member: ConsumerMember, interval_ms: int, *, tells_assignment: bool
 ) -> ConsumerGroupHeartbeatResponse:
-    """What a member is told: its epoch, and what it owns if that is new to it."""
+    """Build the response to a member: its epoch, and its assignment if that has changed."""
     return ConsumerGroupHeartbeatResponse(
         error_code=ErrorCode.NONE,
         member_id=member.member_id,
@@ -37,7 +37,7 @@ def heartbeat_success(
 
 
 def departure_success(member_id: str, member_epoch: int) -> ConsumerGroupHeartbeatResponse:
-    """The answer to who leaves."""
+    """Build the response to a leaving member."""
     return ConsumerGroupHeartbeatResponse(
         error_code=ErrorCode.NONE,
         member_id=member_id,

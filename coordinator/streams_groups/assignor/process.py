@@ -1,4 +1,4 @@
-"""One process of an application while tasks are assigned: its members and what they have so far."""
+"""One process of an application during an assignment: its members and their tasks so far."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """The `sticky` assignor: tasks stay where they are, or where a copy is, as far as that is fair.
 
 Active tasks first, each at one member, no member with more than its share, which is the number of
-tasks by that of members, rounded up; once a member has its share, the rest is shared out anew.
+tasks by that of members, rounded up; once a member has its share, the rest is divided again.
 
     1. a task goes to the member that has it
     2. else to a member that has it as a standby task, or reports that it has restored some of it
     3. else to the least loaded member of the least loaded process
 
-Standby tasks are given out likewise, each to a process that has nothing of the task; with too few
-processes there are fewer of them. Tasks are taken by partition while they stay, so that tasks of
-one partition stay together, and by subtopology where they are given out anew.
+Standby tasks are assigned likewise, each to a process without a copy of the task; with too few
+processes there are fewer of them. Tasks that stay are taken by partition, so that tasks of one
+partition stay together, and tasks that move by subtopology.
 
 Source: KIP-1071, `StickyTaskAssignor`.
 """
@@ -38,9 +38,9 @@ class MemberSpecification(NamedTuple):
 
     process_id: str
     owned: Tasks
-    """What it has now."""
+    """Tasks it has now."""
     offsets: Mapping[tuple[str, int], int] = MappingProxyType({})
-    """How far it has restored which tasks."""
+    """Restored offsets by task."""
 
 
 class Specification(NamedTuple):
@@ -59,7 +59,7 @@ Steps = Generator[None, None, None]
 
 
 class _Quota:
-    """How many tasks a member may have; what is left is shared out anew whenever one is full."""
+    """Quota of tasks per member; whenever one is full, the rest is divided again."""
 
     __slots__ = ("_members", "_tasks", "limit")
 
@@ -124,7 +124,7 @@ class _Assigning:
         self._quota = _Quota(active + standby, len(specified.members))
 
     def look_back(self) -> Steps:
-        """Note who has which tasks now."""
+        """Note the current owners of the tasks."""
         for member_id, each in self._specified.members.items():
             member = _Member(self._processes[each.process_id], member_id)
             for task in _task_ids(each.owned.active):
@@ -283,9 +283,9 @@ def _load_of(process: Process) -> float:
 
 
 def _least_loaded(candidates: Iterable[_Candidate], task: TaskId | None = None) -> _Member | None:
-    """The first member, unless a later one has a process and itself less to do.
+    """Return the first member, unless a later one has less load, as has its process.
 
-    With a task, none whose process has that task.
+    With a task, members of processes that have it are left out.
     """
     chosen: _Member | None = None
     for _, _, member in candidates:

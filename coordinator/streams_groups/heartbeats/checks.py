@@ -1,4 +1,4 @@
-"""What is wrong with a StreamsGroupHeartbeat, before and after its member is looked up.
+"""Checks of a StreamsGroupHeartbeat, before and after its member is looked up.
 
 Messages are those of Apache Kafka, as clients show them to their users.
 """
@@ -124,7 +124,7 @@ def check_epoch(member: StreamsMember, epoch: int, said: SaidTasks) -> None:
 
 
 def check_tasks(subtopologies: Mapping[str, ConfiguredSubtopology], said: SaidTasks) -> None:
-    """Raise INVALID_REQUEST if the member says that it owns a task that there is not."""
+    """Raise INVALID_REQUEST if the member reports a task that does not exist."""
     for tasks in said:
         for each in tasks or ():
             subtopology = subtopologies.get(each.subtopology_id)

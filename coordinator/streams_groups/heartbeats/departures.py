@@ -1,4 +1,4 @@
-"""Members that leave, by their own will or because they were silent for too long."""
+"""Members that leave, by themselves or because their session expired."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _away(member: StreamsMember) -> StreamsMember:
 
 
 class Departures:
-    """Decides on who leaves the streams groups of a shard."""
+    """Removes members from the streams groups of a shard."""
 
     def __init__(self, parts: ShardParts) -> None:
         self._parts = parts
@@ -48,7 +48,7 @@ class Departures:
     def leave(
         self, group: StreamsGroup, request: StreamsGroupHeartbeatRequest, effects: Effects
     ) -> Outcome:
-        """A member leaves, a static one perhaps to come back. Raises ApiError."""
+        """Let a member leave, a static one possibly temporarily. Raises ApiError."""
         if request.shutdown_application:
             group.memory.request_shutdown(request.member_id)
         member_id, instance_id = request.member_id, request.instance_id

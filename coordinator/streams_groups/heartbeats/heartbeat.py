@@ -1,15 +1,15 @@
-"""StreamsGroupHeartbeat: joining, staying in and leaving a group, and learning which tasks to run.
+"""StreamsGroupHeartbeat: joining, staying in and leaving a group, and its task assignments.
 
-In the order of what a heartbeat may change, each with its record:
+Possible changes by a heartbeat, in order, each with its record:
 
     the member        new, or with other metadata
     the topology      set by the first member; a later one must be the same
     the group epoch   if the member changed, or the topics of the topology, or its being ready, or
-                      what the assignor is told
+                      the assignor's configuration
     the target        if it is of an older epoch than the group's, the last one is
                       `group.streams.assignment.interval.ms` old, and a new group has waited for
                       `group.streams.initial.rebalance.delay.ms`
-    what it owns      one step towards the target (`reconciliation`)
+    the assignment    one step towards the target (`reconciliation`)
 
 Most heartbeats change nothing, and cost a few look-ups.
 """
@@ -90,7 +90,7 @@ class _Heartbeat(NamedTuple):
     """The answer, which gets its fields one after the other."""
     arrival: Arrival
     is_id_known: bool
-    """Whether there was a group of this id, be it of another kind."""
+    """True if there was a group of this id, also of another kind."""
 
     @property
     def is_joining(self) -> bool:
@@ -131,7 +131,7 @@ class Heartbeats:
         reply: Reply[Outcome],
         now_ms: int,
     ) -> Effects:
-        """Decide on one heartbeat, whose fields have been checked (`check_request`)."""
+        """Decide on one heartbeat that passed `check_request`."""
         effects = Effects()
         try:
             group = self._group_for(request, effects)
@@ -154,7 +154,7 @@ class Heartbeats:
         return effects
 
     def end_delay(self, group_id: str, now_ms: int) -> Effects:
-        """A new group has waited long enough: assign to those who have joined."""
+        """Assign to the members of a new group at the end of its initial delay."""
         effects = Effects()
         self._parts.delays.ended(group_id)
         group = self._parts.groups.find(group_id)
@@ -218,7 +218,7 @@ class Heartbeats:
         return known
 
     def _epoch(self, beat: _Heartbeat, updated: StreamsMember, *, has_changed: bool) -> _Epoch:
-        """The group's epoch after this heartbeat, and what it is made of."""
+        """Return the group's epoch after this heartbeat, with its parts."""
         group, memory = beat.group, beat.group.memory
         topology = self._topology(beat, updated)
         must_bump, metadata_hash = has_changed, group.metadata_hash
@@ -336,7 +336,7 @@ class Heartbeats:
         if beat.is_joining or has_other_tasks:
             tell_assignment(response, member.assigned)
         elif beat.said.tasks is not None and not beat.said.tasks.contain(member.assigned):
-            tell_assignment(response, member.assigned)  # an answer that told it may be lost
+            tell_assignment(response, member.assigned)  # a response with it may be lost
         if memory.endpoint_epoch != beat.request.endpoint_information_epoch:
             members = beat.arrival.standing(group, member).members.values()
             response.partitions_by_user_endpoint = partitions_by_endpoint(
@@ -363,7 +363,7 @@ class Heartbeats:
 
     @staticmethod
     def _note_endpoint(beat: _Heartbeat, member: StreamsMember) -> bool:
-        """Have others told where its tasks are, and say whether it has others than before."""
+        """Note a change of the member's endpoint, for others; return whether its tasks changed."""
         memory, (before, replaced_id) = beat.group.memory, beat.arrival
         has_other_tasks = member.assigned != before.assigned
         has_moved = member.endpoint != before.endpoint

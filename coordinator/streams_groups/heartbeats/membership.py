@@ -1,8 +1,8 @@
-"""Who sends a heartbeat: a member as it was, a new one, or the next incarnation of a static one.
+"""Senders of heartbeats: a known member, a new one, or the next incarnation of a static one.
 
-A static member that leaves for a while (epoch -2) keeps its place and its tasks; whoever joins with
-its instance id meanwhile takes both, and has its predecessor forgotten. The group only goes to its
-next epoch if what the assignor goes by has changed.
+A static member that leaves temporarily (epoch -2) keeps its place and its tasks; the member that
+joins with its instance id meanwhile takes both, and replaces its predecessor. The group only goes
+to its next epoch if an input of the assignor has changed.
 
 Source: KIP-1071, `GroupMetadataManager.getOrMaybeCreateStaticStreamsGroupMember`.
 """
@@ -41,14 +41,14 @@ class HeartbeatCaller(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A member before its heartbeat, and whose place it takes."""
+    """A member before its heartbeat, and the member it replaces."""
 
     member: StreamsMember
     replaced_id: str | None = None
     """The former member id of a static member that has a new one."""
 
     def standing(self, group: StreamsGroup, updated: StreamsMember) -> Standing:
-        """The group as it is about to be."""
+        """Return the group after this heartbeat."""
         member_id, members, targets = updated.member_id, dict(group.members), group.targets
         if self.replaced_id is not None:
             del members[self.replaced_id]
@@ -101,7 +101,7 @@ def _give_place(
 
 
 def must_assign(member: StreamsMember, updated: StreamsMember) -> bool:
-    """Whether what has changed of a member takes the group to its next epoch."""
+    """Return whether a change of a member takes the group to its next epoch."""
     if updated.instance_id is None:
         return updated != member
     return (
@@ -115,9 +115,9 @@ def must_assign(member: StreamsMember, updated: StreamsMember) -> bool:
 def updated_member(
     member: StreamsMember, request: StreamsGroupHeartbeatRequest, caller: HeartbeatCaller
 ) -> StreamsMember:
-    """The member with what the request says of it; null fields say that nothing changed.
+    """Return the member with the fields of the request; null fields mean no change.
 
-    But for the endpoint of who joins: without one it has none.
+    Except for the endpoint of a joining member: without one it has none.
     """
     changes: dict[str, object] = {
         "client_id": caller.client_id,

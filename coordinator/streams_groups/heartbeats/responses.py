@@ -18,7 +18,7 @@ Response = StreamsGroupHeartbeatResponse
 
 
 class Outcome(NamedTuple):
-    """What a heartbeat comes to."""
+    """Result of a heartbeat."""
 
     response: Response
     missing: Mapping[str, InternalTopic]
@@ -62,7 +62,7 @@ def note_status(response: Response, code: StatusCode, detail: str) -> None:
 
 
 def tell_assignment(response: Response, owned: OwnedTasks) -> None:
-    """Tell a member what it owns."""
+    """Put a member's current tasks into its response."""
     response.active_tasks = _told(owned.active)
     response.standby_tasks = _told(owned.standby)
     response.warmup_tasks = _told(owned.warmup)
