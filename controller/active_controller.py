@@ -96,12 +96,12 @@ class ActiveController:
             raise ApiError(ErrorCode.STALE_BROKER_EPOCH)
 
     def has_life(self, broker_id: int, broker_epoch: int) -> bool:
-        """Whether a broker is live, with this broker epoch."""
+        """Return whether a broker is live, with this broker epoch."""
         broker = self.context.live_brokers.get(broker_id)
         return broker is not None and broker.epoch == broker_epoch
 
     async def _allow_unclean(self, topics: set[str]) -> set[str]:
-        """Topics whose configuration prefers a leader that may lack records to none (KIP-106)."""
+        """Return the topics whose configuration allows unclean leader election (KIP-106)."""
         names = sorted(topics)
         allowed: set[str] = set()
         slices = self.slices()

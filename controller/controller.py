@@ -43,7 +43,7 @@ RETRY_AFTER_SECONDS = 1.0
 """Pause after the store refused an event."""
 
 TOPICS_AT_ONCE = 64
-"""New topics whose stored state is read in one flight."""
+"""Number of new topics whose stored state is read in one flight."""
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Controller:
 
     @property
     def is_active(self) -> bool:
-        """Whether this broker is the controller, as far as it knows."""
+        """True if this broker is the controller, as far as it knows."""
         return self._active is not None
 
     @property
@@ -110,7 +110,7 @@ class Controller:
         await self._ready.wait()
 
     async def wait_until_settled(self, topics: Collection[str]) -> None:
-        """Return once the deletion of each topic is complete, or waits for a dead broker.
+        """Wait until the deletion of each topic is complete, or blocked by a dead broker.
 
         Also returns if this broker is no longer the controller. Raises StoreError.
         """
@@ -293,7 +293,7 @@ class Controller:
         context = active.context
         before = context.live_brokers
         now = await self._brokers.read()
-        # One that returned before its death was noticed has died nevertheless.
+        # A broker that returned before its death was seen has died nevertheless.
         again = {one for one in now.keys() & before.keys() if now[one].epoch != before[one].epoch}
         died = (before.keys() - now.keys()) | again
         arrived = (now.keys() - before.keys()) | again

@@ -23,11 +23,11 @@ class Event:
     key: tuple[str, ...]
     handle: Handler
     is_asked_for: bool = False
-    """Whether a caller waits for it: then it fails instead of being retried."""
+    """True if a caller waits for it: then it fails instead of being retried."""
     is_about_now: bool = True
-    """It reads the state when it is handled, not that when it was queued."""
+    """True if it reads the state when handled, not when queued."""
     failures: int = 0
-    """How often it has failed."""
+    """Number of failures so far."""
 
 
 class EventQueue:

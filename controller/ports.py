@@ -20,7 +20,7 @@ class Slices(Protocol):
         """The same items; others are served between two of them every few milliseconds."""
 
     async def give_way(self) -> None:
-        """The same for work that is no iteration: call it before each step."""
+        """The same for work other than iteration: call it before each step."""
 
 
 class BrokerChannels(Protocol):

@@ -108,7 +108,7 @@ class BrokerRegistration:
     """The features that it supports; Apache Kafka's brokers with ZooKeeper have none."""
 
     def supports(self, feature: str, level: int) -> bool:
-        """Whether it can work at this level; at level 0, without the feature, every broker can."""
+        """Return whether it supports this level; every broker does at 0, without the feature."""
         return level == 0 or any(
             one.first <= level <= one.last for one in self.features if one.name == feature
         )

@@ -1,7 +1,7 @@
 """Sends control requests to brokers and handles their answers.
 
 An answer may come after the controller's term, or the registration of the broker, has ended. It is
-useless then, and may be wrong: the new controller, or this one after the new registration, has sent
+useless then, and may be wrong: the new controller, or this one after a new registration, has sent
 its own requests. So an answer counts only for the term and the broker epoch of its request. Apache
 Kafka's controller only checks that it is active.
 """

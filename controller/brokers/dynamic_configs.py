@@ -1,8 +1,8 @@
 """Dynamic configurations: written with a notification, read back by every broker.
 
 A change is a conditional write: of two concurrent ones, the second is applied to the result of the
-first, be they of this broker, of another, or of a tool that writes to the store. (Apache Kafka's
-brokers write unconditionally, so they may still undo a concurrent change.)
+first, whether they come from this broker, another, or a tool that writes to the store. (Apache
+Kafka's brokers write unconditionally, so they may still undo a concurrent change.)
 
 The writer sets `/config/<type>/<entity>` and then adds a node below `/config/changes`. Every broker
 watches those children, reads the named entity again, and calls its listeners. Creating a topic
@@ -43,8 +43,8 @@ from controller.znodes import (
 )
 
 WRITE_ATTEMPTS = 5
-"""How often a conditional write is tried against other brokers'. Fixed: each failure is another's
-success, and the client asks again."""
+"""Number of attempts of a conditional write against other brokers' writes. Fixed: each failure is
+another's success, and the client asks again."""
 
 KEPT_NOTIFICATIONS = 1000
 """Older notifications are deleted by the brokers that have read them.
@@ -126,7 +126,7 @@ class DynamicConfigs:
         return [topic for topic, overrides in self._topics.items() if key in overrides]
 
     def knows_topic(self, topic: str) -> bool:
-        """Whether the topic's configuration was read."""
+        """Return whether the topic's configuration was read."""
         return topic in self._topics
 
     async def alter(self, entity_type: str, entity: str, change: Alteration) -> None:
@@ -136,9 +136,9 @@ class DynamicConfigs:
             await alter_config(self._store, entity_type, entity, change)
 
     async def start(self) -> None:
-        """Read all topics' configurations and begin to watch for changes.
+        """Start watching for changes, and read all topics' configurations.
 
-        In the other order: changes during the read must be noticed.
+        The watch comes first, so that changes during the read are seen.
         """
         await self.refresh()
         await self.load_topics(await self._store.children(f"{CONFIG}/{TOPIC_ENTITY}"))
@@ -167,7 +167,7 @@ class DynamicConfigs:
             await self._refresh()
 
     async def announce(self, read: Callable[[], Awaitable[Iterable[Configured]]]) -> None:
-        """Tell the listeners what `read` finds, as if it had changed; nothing changes meanwhile."""
+        """Pass the results of `read` to the listeners, as changes; no change interleaves."""
         async with self._reading:
             for entity_type, entity, values in await read():
                 await self._tell(entity_type, entity, values)

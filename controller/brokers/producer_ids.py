@@ -1,4 +1,4 @@
-"""Blocks of producer ids, each given out once: a compare-and-set on one node."""
+"""Blocks of producer ids, each allocated once: a compare-and-set on one node."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ BLOCK_SIZE = 1000
 """Fixed as in Apache Kafka (`ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE`)."""
 LAST_ID = 2**63 - 1
 WRITE_ATTEMPTS = 20
-"""How often to try against other brokers that want a block at the same moment.
+"""Number of attempts against other brokers that want a block at the same moment.
 
-Fixed: each attempt fails only if another broker's succeeded, and the client asks again.
-"""
+Fixed: each attempt fails only if another broker's succeeded, and the client asks again."""
 
 
 async def allocate_producer_ids(store: MetadataStore, broker_id: int) -> range:

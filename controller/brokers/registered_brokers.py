@@ -1,9 +1,9 @@
-"""The brokers that are registered, read from the store, which tells of each change.
+"""Registered brokers, read from the store and watched for changes.
 
 A broker comes and goes with its node, and writes another address into it when its listeners change.
-One that does not support what is finalised does not count, as in Apache Kafka: it read `/feature`
-before it registered, and stops as soon as it reads it again.
-Each node is watched once, however often all are read: a watch lasts until it is called.
+A broker that does not support the finalised features does not count, as in Apache Kafka: it read
+`/feature` before it registered, and stops as soon as it reads it again. Each node is watched once,
+however often all are read: a watch lasts until it is called.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class RegisteredBrokers:
     """As the controller sees them."""
 
     def __init__(self, store: MetadataStore, on_change: Callable[[], None]) -> None:
-        """`on_change` is called, perhaps without need, once what was read is out of date."""
+        """`on_change` is called, perhaps without need, once the brokers read are out of date."""
         self._store = store
         self._on_change = on_change
         self._watched: set[str] = set()
-        """Paths whose next change will be told."""
+        """Paths with a pending watch."""
 
     async def read(self) -> dict[int, LiveBroker]:
         """All of them, by id. One whose node is unreadable is omitted, and logged."""
@@ -88,7 +88,7 @@ class RegisteredBrokers:
             raise
 
     def _watch(self, path: str) -> Watch | None:
-        """What is to be told of the next change; None if somebody is already."""
+        """Return the callback for the node's next change; None if it is watched already."""
         if path in self._watched:
             return None
         self._watched.add(path)  # before the answer, which a change may overtake

@@ -89,7 +89,7 @@ class Registrar:
                 holder = None  # ZooKeeper was away: its sessions' timeouts start again
 
     async def renew(self) -> None:
-        """Write what the broker is now into its node, unless that is yet to be made.
+        """Write the current registration into the broker's node, unless that is yet to be made.
 
         Then `ensure` writes it. Raises StoreError.
         """
@@ -98,7 +98,7 @@ class Registrar:
             node = await self._store.exists(path)
             if node is None or node.ephemeral_owner != self._session_id:
                 return
-            with contextlib.suppress(NoNodeError, BadVersionError):  # somebody was faster
+            with contextlib.suppress(NoNodeError, BadVersionError):  # a concurrent write was faster
                 await self._store.set(path, encode_broker(self._describe()), node.version)
                 return
 

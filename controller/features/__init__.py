@@ -1,5 +1,5 @@
-"""Features (KIP-584): which levels brokers support, and which ones the cluster has finalised.
+"""Features (KIP-584): levels supported by brokers, and levels finalised by the cluster.
 
-Each broker writes into its registration what it supports. `/feature` holds what is finalised, and
-the controller changes it when UpdateFeatures asks for that. Start with `levels.py`.
+Each broker writes its supported levels into its registration. `/feature` holds the finalised
+levels, which the controller changes on UpdateFeatures. Start with `levels.py`.
 """

@@ -28,16 +28,16 @@ logger = logging.getLogger(__name__)
 
 
 class UnusableFeaturesError(Exception):
-    """The cluster relies on something that this broker cannot do."""
+    """The cluster relies on a feature that this broker does not support."""
 
 
 class FeatureOwner(NamedTuple):
-    """Whom a broker's copy of the features needs."""
+    """Dependencies of a broker's copy of the features."""
 
     keep: Callable[[str, Callable[[], Coroutine[Any, Any, None]]], object]
     """Owns the tasks that read the store after a change."""
     give_up: Callable[[str], None]
-    """Ends a broker that cannot keep what the cluster promises, as Apache Kafka's ends."""
+    """Stops a broker that does not support the finalised features, as Apache Kafka's stops."""
 
 
 class FinalisedFeatures:
@@ -53,9 +53,9 @@ class FinalisedFeatures:
         self._is_alone = is_alone
         self._is_watching = False
         self._read_at = -1
-        """The transaction that wrote what was read last."""
+        """Transaction that wrote the node, as last read."""
         self.levels: Mapping[str, int] = NEWEST if is_alone else {}
-        """Those above 0."""
+        """Finalised levels above 0."""
         self.epoch = UNKNOWN_EPOCH
         """Grows with each change: the version of the node."""
 

@@ -3,7 +3,7 @@
 A finalised level is a promise about all brokers: `group.version` 1, that each coordinates consumer
 groups of the newer protocol, `transaction.version` 2, that clients may omit AddPartitionsToTxn and
 that each end of a transaction raises their epoch (KIP-890). `metadata.version` and `kraft.version`
-are about Apache Kafka's metadata log, which does not exist here.
+concern Apache Kafka's metadata log, which does not exist here.
 """
 
 from __future__ import annotations
@@ -37,4 +37,4 @@ FEATURES: Final = (GROUP_VERSION, SHARE_VERSION, STREAMS_VERSION, TRANSACTION_VE
 """By name. None of them depends on another, as in Apache Kafka."""
 
 NEWEST: Final = {one.name: one.last for one in FEATURES}
-"""What a broker without ZooKeeper finalises when it is new, as a new cluster of Apache Kafka."""
+"""Levels that a new broker without ZooKeeper finalises, as a new cluster of Apache Kafka."""

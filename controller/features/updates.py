@@ -1,7 +1,7 @@
-"""UpdateFeatures: whether a new level can be finalised, and its finalisation.
+"""UpdateFeatures: checks of a new level, and its finalisation.
 
-Rules, codes and words are those of Apache Kafka 4.3 (`FeatureControlManager`). What it asks the
-controllers of its quorum is asked the active controller here; all registered brokers have to
+Rules, codes and words are those of Apache Kafka 4.3 (`FeatureControlManager`). The active
+controller is checked in place of the controllers of a quorum; all registered brokers have to
 support the level, and those of Apache Kafka with ZooKeeper support none but 0.
 """
 
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class UpgradeType(IntEnum):
-    """What a client means to do with a level."""
+    """Kind of a level's change, as requested by the client."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -50,7 +50,7 @@ class FeatureUpdate(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """What decides about an update."""
+    """State of the cluster that decides about an update."""
 
     controller_id: int
     levels: Mapping[str, int]
@@ -112,7 +112,7 @@ def check_update(update: FeatureUpdate, cluster: Cluster) -> None:
 
 
 def _unsupported(update: FeatureUpdate, cluster: Cluster) -> str | None:
-    """Who does not support the level; None if everybody does."""
+    """Return the error for the first broker that does not support the level; None if all do."""
     here = BrokerRegistration((), features=FEATURES)
     names = {f"Local controller {cluster.controller_id}": here}
     names |= {f"Broker {one}": cluster.brokers[one] for one in sorted(cluster.brokers)}

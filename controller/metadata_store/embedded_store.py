@@ -6,8 +6,8 @@ transactions gather in the next group. So a thousand topics cost a handful of sy
 journal has outgrown the tree, the same job writes a snapshot and starts a new journal.
 
 If the disk refuses a group, its transactions and all later ones are undone in the tree and their
-callers get StoreUnavailableError; acknowledged ones are kept, and the next write tries again. So it
-is with every other error: the waiting callers get it, and no later write waits for it.
+callers get StoreUnavailableError; acknowledged ones are kept, and the next write tries again. The
+same holds for every other error: the waiting callers get it, and no later write waits for it.
 
 There is one session, that of the process. Ephemeral nodes are journalled like all others, so that
 transaction ids never repeat, and those of earlier sessions go when the store is opened.

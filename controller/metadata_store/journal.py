@@ -84,7 +84,7 @@ class JournalContent:
     """The journal continues the snapshot of this transaction (or of a later one)."""
     transactions: list[Transaction]
     valid_bytes: int
-    """Where the next frame goes; bytes behind it are a torn tail."""
+    """Position of the next frame; bytes behind it are a torn tail."""
 
 
 def encode_header(base_zxid: int) -> bytes:
@@ -191,10 +191,10 @@ def _payload_at(content: bytes, position: int) -> bytes | None:
 
 
 def _find_later_frame(content: bytes, position: int) -> int | None:
-    """Return where a valid frame starts behind a bad one, or None.
+    """Return the position of a valid frame behind a bad one, or None.
 
     A tail is at most one group commit long, so trying each byte is cheap; a zero byte cannot be
-    told from a hole, and a frame longer than what is left is skipped without a checksum.
+    distinguished from a hole, and a frame longer than what is left is skipped without a checksum.
     """
     for candidate in range(position + 1, len(content) - _FRAME.size - _TRANSACTION.size + 1):
         if _payload_at(content, candidate) is not None:
@@ -251,7 +251,7 @@ class _Reader:
 
 
 def replay(tree: ZnodeTree, transactions: Iterable[Transaction]) -> int:
-    """Apply what the tree does not hold yet; returns how many. Raises StoreError if they clash."""
+    """Apply transactions new to the tree; returns their number. Raises StoreError on conflicts."""
     count = 0
     for transaction in transactions:
         if transaction.zxid <= tree.zxid:

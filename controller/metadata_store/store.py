@@ -160,14 +160,14 @@ class MetadataStore(Protocol):
     def on_interruption(self, listener: Callable[[], None]) -> None:
         """Call `listener` when cached knowledge of the store is invalid.
 
-        That is: the session is a new one, whose ephemeral nodes are yet to be made, or a
-        transaction of the old connection has an unknown outcome. The listener is called when the
-        store can be reached again, before any watch is.
+        That is: the session is new, and its ephemeral nodes are yet to be made, or a transaction of
+        the old connection has an unknown outcome. The listener is called when the store can be
+        reached again, before any watch is.
         """
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the store can be reached now, as far as is known. Safe on any thread."""
+        """True if the store can be reached now, as far as is known. Safe on any thread."""
 
     async def wait_until_reachable(self) -> None:
         """Return once the store is reachable, which may be at once.

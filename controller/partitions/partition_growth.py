@@ -26,7 +26,7 @@ class PartitionGrowth:
 
 
 def missing_partitions(growth: PartitionGrowth, current: TopicAssignment) -> int:
-    """How many partitions a topic lacks to its new total. Raises ApiError for an invalid total."""
+    """Return the number of partitions to add. Raises ApiError for an invalid total."""
     count = len(current.partitions)
     if current.adding_replicas or current.removing_replicas:
         raise ApiError(

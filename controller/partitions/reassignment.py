@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WRITE_ATTEMPTS = 5
-"""How often a conditional write is tried against other writers. Fixed: those are few."""
+"""Number of attempts of a conditional write against other writers. Fixed: those are few."""
 
 
 def _ignore() -> None:
@@ -144,7 +144,7 @@ class Reassignments:
         return failure
 
     def is_caught_up(self, at: TopicPartition) -> bool:
-        """Whether all target replicas are in sync."""
+        """Return whether all target replicas are in sync."""
         leadership = self.active.context.leadership.get(at)
         wanted = self.active.context.reassigning[at].target
         return leadership is not None and set(wanted) <= set(leadership.state.in_sync_replicas)

@@ -66,5 +66,5 @@ class ReplicaStateMachine:
             self._batch.lead_or_follow([replica.broker_id], replica.at, is_new=False)
 
     def _has_news(self, replica: Replica, before: ReplicaPhase) -> bool:
-        """Whether it needs LeaderAndIsr: a new one had it with the partition's first leader."""
+        """Return whether it needs LeaderAndIsr: a new one got it with the first leader."""
         return before is not ReplicaPhase.NEW and replica.at in self._context.leadership

@@ -1,4 +1,4 @@
-"""What the metadata tree says of users: their credentials, their quotas, what they may do.
+"""Users in the metadata tree: their credentials, quotas and access control lists.
 
 Paths and bytes are Apache Kafka's. Nothing here decides about a request; `broker.security` does.
 """

@@ -35,7 +35,7 @@ CHANGES = {PatternType.LITERAL: LITERAL_CHANGES, PatternType.PREFIXED: EXTENDED_
 CHANGE_PREFIX = "acl_changes_"
 
 TREES = {PatternType.LITERAL: LITERAL_ACLS, PatternType.PREFIXED: PREFIXED_ACLS}
-"""Where the lists are, by the type of their patterns."""
+"""Root paths of the lists, by the type of their patterns."""
 
 _VERSION = 1
 _NO_ZNODE = re.compile("[/\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\U0010ffff]")
@@ -67,7 +67,7 @@ ACL_PATHS = (
 
 
 def can_be_stored(name: str) -> bool:
-    """Whether a resource of that name can have a node."""
+    """Return whether a resource of that name can have a node."""
     return name not in ("", ".", "..") and _NO_ZNODE.search(name) is None
 
 

@@ -1,11 +1,11 @@
 """Access control lists in the metadata store: read at the start, written with notifications.
 
-A change is a conditional write together with its notification, repeated on what another writer has
-left meanwhile. (Apache Kafka's notification is a write of its own: a broker that dies before it
-leaves a change that others hear of only when they start.) Every broker watches the notifications
-and reads the lists that they name again; after its session has been interrupted it reads all of
-them. So two brokers differ for as long as a notification travels, or as one of them is cut off from
-the store, which it says.
+A change is a conditional write together with its notification, repeated on the result of a
+concurrent write. (Apache Kafka's notification is a write of its own: a broker that dies before it
+leaves a change that others see only when they start.) Every broker watches the notifications and
+reads the lists that they name again; after its session has been interrupted it reads all of them.
+So two brokers differ for as long as a notification travels, or as one of them is cut off from the
+store, which it logs.
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ if TYPE_CHECKING:
     from controller.ports import Slices
 
 WRITE_ATTEMPTS = 11
-"""How often a conditional write is tried against others', as by Apache Kafka's AclAuthorizer.
+"""Number of attempts of a conditional write, as in Apache Kafka's AclAuthorizer.
 
-Fixed: each failure is another's success, and the client asks again.
-"""
+Fixed: each failure is another writer's success, and the client asks again."""
 
 Entries = tuple[AccessControlEntry, ...]
 Alteration = Callable[[Entries], Iterable[AccessControlEntry]]
@@ -71,7 +70,7 @@ class _Stored(NamedTuple):
 
 
 class _News(NamedTuple):
-    """What notifications below one node say."""
+    """Contents of the new notifications below one node."""
 
     parent: str
     patterns: list[ResourcePattern]
@@ -81,7 +80,7 @@ class _News(NamedTuple):
 
 
 class StoredAcls:
-    """This broker's copy of all lists; what changes in it is told to one listener."""
+    """This broker's copy of all lists; one listener is called for each change."""
 
     def __init__(
         self,
@@ -100,7 +99,7 @@ class StoredAcls:
         """The last notification that was read, by parent."""
         self._watched: set[str] = set()
         self._is_interrupted = True
-        """Whether all lists have to be read, since notifications may have been missed."""
+        """True if all lists have to be read, since notifications may have been missed."""
         self._has_started = False
         self._turn = asyncio.Lock()
 
@@ -118,7 +117,7 @@ class StoredAcls:
         self._on_notice()
 
     async def refresh(self) -> None:
-        """Read what has changed since the last time."""
+        """Read the changes since the last time."""
         async with self._turn:
             news = [await self._news(parent) for parent in CHANGES.values()]
             if self._is_interrupted:
@@ -147,7 +146,7 @@ class StoredAcls:
         for _ in range(WRITE_ATTEMPTS):
             try:
                 await self._read(unread)
-            except StoreError as error:  # what was written before stays so
+            except StoreError as error:  # earlier writes stay
                 return errors | dict.fromkeys(left, error)
             news = await self._changed(left, changes)
             left = unread = await self._write(news, errors)
@@ -160,7 +159,7 @@ class StoredAcls:
     async def _changed(
         self, patterns: Iterable[ResourcePattern], changes: Mapping[ResourcePattern, Alteration]
     ) -> dict[ResourcePattern, Entries]:
-        """The new lists of those whose list is another one by its change."""
+        """Return the new lists of the patterns whose list is changed."""
         news: dict[ResourcePattern, Entries] = {}
         async for pattern in self._slices().each(patterns):
             present = self._entries(pattern)
@@ -211,7 +210,7 @@ class StoredAcls:
         return () if known is None else known.entries
 
     def _keep(self, pattern: ResourcePattern, stored: _Stored | None) -> None:
-        """Know a list as it is in the store, or that it has no node there."""
+        """Keep a list as it is in the store, or the fact that it has no node there."""
         before = self._entries(pattern)
         if stored is None:
             self._known.pop(pattern, None)
@@ -266,7 +265,7 @@ class StoredAcls:
                 logger.error("ACLs of %s stay as they were: %s", pattern, error)  # noqa: TRY400
 
     async def _news(self, parent: str) -> _News:
-        """What the new notifications below a node are about; watches for more."""
+        """Read the new notifications below a node, and watch for more."""
         names = await self._names(parent)
         seen = self._newest_seen.get(parent, "")
         slices = self._slices()

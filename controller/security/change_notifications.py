@@ -1,8 +1,8 @@
-"""Notifications in the metadata tree: numbered nodes, each of which says what has changed.
+"""Notifications in the metadata tree: numbered nodes, each of which names a change.
 
 A writer adds a node; every broker watches the children of one path, and processes those that are
-new to it, in order. What was missed while the session was lost is made up for by reading everything
-again, since others may have purged it meanwhile.
+new to it, in order. After a lost session it reads everything again, since others may have purged
+missed notifications meanwhile.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _nobody() -> None:
 
 
 class ChangeNotifications:
-    """Those below one path."""
+    """Notifications below one path."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ChangeNotifications:
         """Called on the loop when `refresh` should run, and be tried again until it succeeds."""
 
     async def refresh(self) -> None:
-        """Process what is new, and watch for more. What was there at first is not new.
+        """Process new notifications, and watch for more. Those found at the start are not new.
 
         Raises StoreError, and has then to be called again.
         """

@@ -3,7 +3,7 @@
     /delegation_token/tokens/<token id>                        the token, without its HMAC
     /delegation_token/token_changes/token_change_0000000007    the id of a token that has changed
 
-A token's HMAC is what it is logged in with. It is computed from the token's id and
+A token's HMAC is the password of its log-ins. It is computed from the token's id and
 `delegation.token.secret.key`, which all brokers share, and is stored nowhere.
 """
 
@@ -32,18 +32,18 @@ VERSION_OF_REQUESTERS = 3
 
 @dataclass(frozen=True, slots=True)
 class DelegationToken:
-    """A token, without what it is logged in with. Principals are as `User:alice`."""
+    """A token, without its HMAC. Principals are as `User:alice`."""
 
     token_id: str
     owner: str
     requester: str
-    """Who asked for it: the owner, or one who may create tokens for the owner."""
+    """Principal that requested it: the owner, or one that may create tokens for the owner."""
     renewers: tuple[str, ...]
     issue_ms: int
     max_ms: int
-    """When it ends, however often it is renewed."""
+    """End of its lifetime, regardless of renewals."""
     expiry_ms: int
-    """When it ends unless it is renewed before."""
+    """Expiry unless it is renewed before."""
 
     @property
     def concerned(self) -> tuple[str, ...]:
@@ -51,11 +51,11 @@ class DelegationToken:
         return (self.owner, self.requester, *self.renewers)
 
     def concerns(self, principal: str) -> bool:
-        """Whether the principal is one of those."""
+        """Return whether the principal is the owner, the requester or a renewer."""
         return principal in (self.owner, self.requester) or principal in self.renewers
 
     def is_expired(self, now_ms: int) -> bool:
-        """Whether its time is over."""
+        """Return whether it has expired."""
         return self.max_ms < now_ms or self.expiry_ms < now_ms
 
 

@@ -1,11 +1,11 @@
 """Delegation tokens (KIP-48): short-lived secrets with which a client's helpers log in.
 
 Every broker reads and writes them in the metadata store by itself, keeps a copy of them all, and
-hears of changes by notifications. Writes are conditional, together with their notification, and
+learns of changes by notifications. Writes are conditional, together with their notification, and
 repeated after a concurrent one; Apache Kafka's are not, so one of two changes may be lost there.
 
 The rules are those of Apache Kafka 4 (`DelegationTokenControlManager`): a renewal prolongs a token
-by `delegation.token.expiry.time.ms` at most, and one that has expired is so before it is another's.
+by `delegation.token.expiry.time.ms` at most, and expiry is checked before ownership.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from controller.metadata_store.store import MetadataStore, Operation, Znode
 
 WRITE_ATTEMPTS = 5
-"""How often a conditional write is tried against others'. Fixed: each failure is another's
-success, and the client asks again."""
+"""Number of attempts of a conditional write. Fixed: each failure is another writer's success, and
+the client asks again."""
 READ_AT_ONCE = 500
 """Tokens that are read in one flight. Fixed: it bounds what a flight holds."""
 
@@ -57,17 +57,17 @@ logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TokenLifetimes:
-    """How long tokens live."""
+    """Limits of token lifetimes."""
 
     max_ms: int
-    """However often they are renewed: `delegation.token.max.lifetime.ms`."""
+    """Regardless of renewals: `delegation.token.max.lifetime.ms`."""
     renewal_ms: int
     """Without renewal: `delegation.token.expiry.time.ms`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """Who asks for a token, and for whom."""
+    """Request for a token: requester, owner and renewers."""
 
     owner: str
     requester: str
@@ -117,7 +117,7 @@ class DelegationTokens:
         return self._tokens.values()
 
     async def start(self) -> None:
-        """Make what is missing of the paths, read all tokens, and begin to hear of changes."""
+        """Create the missing paths, read all tokens, and begin to watch for changes."""
         for path in PERSISTENT_TOKEN_PATHS:
             if await self._store.exists(path) is None:
                 try:
@@ -128,7 +128,7 @@ class DelegationTokens:
         await self.load()
 
     async def load(self) -> None:
-        """Read all tokens; what was known before and is no more is forgotten."""
+        """Read all tokens, and forget those that no longer exist."""
         names = await self._store.children(TOKENS)
         found: dict[str, DelegationToken] = {}
         for start in range(0, len(names), READ_AT_ONCE):
@@ -188,7 +188,7 @@ class DelegationTokens:
         return now_ms if period_ms < 0 else expiry_ms
 
     async def remove_expired(self, now_ms: int) -> None:
-        """Remove tokens whose time is over; one that is renewed meanwhile stays."""
+        """Remove expired tokens; one that is renewed meanwhile stays."""
         for token in [token for token in self._tokens.values() if token.is_expired(now_ms)]:
             node = await self._store.exists(token_path(token.token_id))
             fresh = _read(token.token_id, node)
@@ -228,7 +228,7 @@ class DelegationTokens:
         raise StoreError(token_path(token_id), "is being changed by others")
 
     async def _remove(self, token_id: str, version: int) -> bool:
-        """Whether this version of the token is gone."""
+        """Remove this version of the token; returns whether it is gone."""
         try:
             await self._write(token_id, Delete(token_path(token_id), version))
         except BadVersionError:
@@ -269,7 +269,7 @@ class DelegationTokens:
 
 
 def _read(token_id: str, node: Znode | None) -> DelegationToken | None:
-    """The token in a node; None if there is none. One that cannot be read is told."""
+    """Return the token in a node; None if there is none. An unreadable one is logged."""
     if node is None:
         return None
     try:
@@ -277,7 +277,7 @@ def _read(token_id: str, node: Znode | None) -> DelegationToken | None:
     except MalformedZnodeError as error:
         logger.error("delegation token ignored: %s", error)  # noqa: TRY400
         return None
-    # The id in the path is the one that counts: the HMAC is made from it.
+    # The id in the path counts: the HMAC is computed from it.
     return None if token is None else dataclasses.replace(token, token_id=token_id)
 
 

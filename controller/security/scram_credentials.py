@@ -2,7 +2,7 @@
 
     SCRAM-SHA-256  →  salt=<base64>,stored_key=<base64>,server_key=<base64>,iterations=4096
 
-A text that cannot be read is as good as none: its user cannot log in, and the log says why.
+A text that cannot be read counts as none: its user cannot log in, and the reason is logged.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class ScramUsers:
     """The credentials of all users, in memory, as the store has them."""
 
     def __init__(self) -> None:
-        """Nobody is known until `changed` is told."""
+        """Start without users; `changed` adds them."""
         self._credentials: dict[str, dict[ScramMechanism, ScramCredential]] = {}
 
     def credential(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
-        """The user's, as it is now; None if there is none for that mechanism."""
+        """The user's current one; None if there is none for that mechanism."""
         return self._credentials.get(user, {}).get(mechanism)
 
     def credentials(self, user: str) -> Mapping[ScramMechanism, ScramCredential]:
@@ -49,7 +49,7 @@ class ScramUsers:
         return sorted(self._credentials)
 
     async def changed(self, entity_type: str, entity: str, values: Mapping[str, str]) -> None:
-        """Listen to `DynamicConfigs`: take over what is set for a user."""
+        """Listen to `DynamicConfigs`: update the credentials of a user."""
         parsed = parse_entity(entity_type, entity)
         user = None if parsed is None or parsed.client_id is not None else parsed.user
         if not isinstance(user, str):
@@ -65,7 +65,7 @@ class ScramUsers:
 
 
 def read_credentials(user: str, values: Mapping[str, str]) -> dict[ScramMechanism, ScramCredential]:
-    """The readable credentials among what is set for a user."""
+    """Return the readable credentials in a user's configuration."""
     found: dict[ScramMechanism, ScramCredential] = {}
     for mechanism in ScramMechanism:
         text = values.get(mechanism.mechanism_name)
@@ -80,7 +80,7 @@ def read_credentials(user: str, values: Mapping[str, str]) -> dict[ScramMechanis
 
 
 def format_credential(credential: ScramCredential) -> str:
-    """Write a credential as it is stored."""
+    """Format a credential for storage."""
     parts = (credential.salt, credential.stored_key, credential.server_key)
     salt, stored_key, server_key = (base64.b64encode(part).decode() for part in parts)
     return (

@@ -1,8 +1,9 @@
-"""What is set for users, client ids and addresses: SCRAM credentials and quotas.
+"""Configurations of users, client ids and addresses: SCRAM credentials and quotas.
 
-One node holds both kinds for a user. An entity with nothing set has no node, nor do the parents
-that were there for it alone; so many users who come and go leave nothing behind. (Apache Kafka does
-the same, in several steps; here it is one transaction, repeated after a concurrent write.)
+One node holds both kinds for a user. An entity without configuration has no node, and parents that
+were there for it alone are deleted with it; so users that come and go leave nothing behind. (Apache
+Kafka does the same, in several steps; here it is one transaction, repeated after a concurrent
+write.)
 """
 
 from __future__ import annotations
@@ -57,25 +58,25 @@ logger = logging.getLogger(__name__)
 
 
 class UserConfigs:
-    """Reads and changes them. Who wants to hear of changes, `DynamicConfigs.on_change` tells."""
+    """Reads and changes them. Listeners register with `DynamicConfigs.on_change`."""
 
     def __init__(self, store: MetadataStore, dynamic: DynamicConfigs) -> None:
-        """`dynamic` tells all listeners what is read and what changes."""
+        """`dynamic` passes configurations read and changed to all listeners."""
         self._store = store
         self._dynamic = dynamic
         self._writing: WeakValueDictionary[ConfigEntity, asyncio.Lock] = WeakValueDictionary()
         """By entity, as long as it is being written."""
 
     async def load(self) -> None:
-        """Tell all listeners what is set now. Call it once changes are watched for."""
+        """Pass the current configurations to all listeners. Call it once changes are watched."""
         await self._dynamic.announce(lambda: _read_types(self._store, ENTITY_TYPES))
 
     async def read(self, entity: ConfigEntity) -> dict[str, str]:
-        """What is set for an entity; nothing if it is unknown. Raises MalformedZnodeError."""
+        """Read an entity's configuration; empty if it is unknown. Raises MalformedZnodeError."""
         return await read_config(self._store, entity.entity_type, entity.entity)
 
     async def read_all(self, *entity_types: str) -> list[tuple[ConfigEntity, Mapping[str, str]]]:
-        """What is set for all entities of these types, users' client ids among the users."""
+        """Read all entities of these types with their configurations; users include client ids."""
         parsed = [
             (parse_entity(entity_type, entity), values)
             for entity_type, entity, values in await _read_types(self._store, entity_types)
@@ -83,10 +84,10 @@ class UserConfigs:
         return [(entity, values) for entity, values in parsed if entity is not None]
 
     async def alter(self, entity: ConfigEntity, change: Alteration) -> None:
-        """Replace what is set for an entity by what `change` makes of it, and notify all brokers.
+        """Apply `change` to an entity's configuration, and notify all brokers.
 
-        This broker's listeners have heard of it when this returns. `change` is called again after a
-        concurrent write. Raises StoreError, and what `change` raises.
+        This broker's listeners have been called when this returns. `change` is called again after a
+        concurrent write. Raises StoreError, and the errors of `change`.
         """
         lock = self._writing.setdefault(entity, asyncio.Lock())
         async with lock:
@@ -120,7 +121,7 @@ async def alter_entity(store: MetadataStore, entity: ConfigEntity, change: Alter
 async def _write(
     store: MetadataStore, entity: ConfigEntity, path: str, change: Alteration
 ) -> list[Operation]:
-    """What has to be written, so that the tree holds the changed configuration."""
+    """Return the writes that leave the changed configuration in the tree."""
     node = await store.exists(path)
     values = change({} if node is None else decode_config(path, node.data))
     if values or (node is not None and await store.children(path)):
@@ -148,7 +149,7 @@ async def _missing_parents(store: MetadataStore, entity: ConfigEntity) -> list[O
 
 
 async def _deletable_parents(store: MetadataStore, entity: ConfigEntity) -> list[Operation]:
-    """Those that are empty without the entity: a parent with other children or data stays."""
+    """Return deletions of parents left empty: one with other children or data stays."""
     deletions: list[Operation] = []
     for path in _parents(entity):
         node = await store.get(path)

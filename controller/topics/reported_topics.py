@@ -34,7 +34,7 @@ class ReportedTopics:
             self._watches.discard(watch)
 
     def note(self, names: Iterable[str]) -> None:
-        """Note topics that a client was told exist."""
+        """Note topics that were reported to a client as existing."""
         told = frozenset(names)
         for watch in self._watches:
             watch.told.update(watch.names & told)

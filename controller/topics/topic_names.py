@@ -41,5 +41,5 @@ def check_name(topic: str) -> None:
 
 
 def collision_key(topic: str) -> str:
-    """Names with equal keys collide: metric names cannot tell '.' from '_'."""
+    """Names with equal keys collide: metric names do not distinguish '.' and '_'."""
     return topic.replace(".", "_")

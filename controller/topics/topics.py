@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from controller.ports import Slices
 
 WRITE_ATTEMPTS = 5
-"""How often a conditional write is tried against other writers. Fixed: those are few."""
+"""Number of attempts of a conditional write against other writers. Fixed: those are few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ class TopicCommands:
                 results[topic.name] = _unavailable(outcome)
 
     async def _turned_out(self, topic: str, created: CreatedTopic) -> bool:
-        """Whether a topic was created after all; waits until the store is reachable."""
+        """Return whether a topic was created after all; waits until the store is reachable."""
         while True:
             await self._store.wait_until_reachable()
             try:

@@ -39,7 +39,7 @@ class Batch:
     size_in_bytes: int = 0
 
     def has_room_for(self, operations: Sequence[Operation], size_in_bytes: int) -> bool:
-        """Whether the batch has room for a transaction."""
+        """Return whether the batch has room for a transaction."""
         return (
             len(self.operations) + len(operations) <= OPERATIONS_LIMIT
             and self.size_in_bytes + size_in_bytes <= BYTES_LIMIT

@@ -75,7 +75,7 @@ class GatedClient(KazooClient):  # type: ignore[misc]
         self._login = security.login
         self._announced_early: str | None = None
         self.last_failure = ""
-        """Why the last attempt to connect has failed, as far as that is an operator's business."""
+        """Reason why the last attempt to connect failed, if it concerns an operator."""
 
         attempt = max(timeout * ATTEMPT_PART, SHORTEST_ATTEMPT_SECONDS)
         super().__init__(

@@ -77,7 +77,7 @@ def write_request(operation: Operation, address: ZooKeeperAddress, *, sets_acl: 
 def transaction_request(
     operations: Sequence[Operation], address: ZooKeeperAddress, *, sets_acl: bool
 ) -> Any:  # noqa: ANN401
-    """All operations as one request; a single one that is no check goes without a transaction."""
+    """All operations as one request; a single one, unless a check, needs no transaction."""
     requests = [write_request(operation, address, sets_acl=sets_acl) for operation in operations]
     if len(requests) == 1 and not isinstance(requests[0], wire.CheckVersion):
         return requests[0]

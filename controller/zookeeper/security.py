@@ -1,8 +1,8 @@
-"""How a broker shows ZooKeeper who it is, and what it lets others do to its znodes.
+"""Authentication of a broker to ZooKeeper, and access of others to its znodes.
 
-With `zookeeper.set.acl` a znode is made for whoever created it, that is for the identity the
-session has by SASL or by its certificate, and is readable by all; those that hold secrets are not
-even that. Both lists are Apache Kafka's (`ZkData.defaultAcls`).
+With `zookeeper.set.acl` a znode is writable by its creator only, that is by the identity of the
+session by SASL or certificate, and readable by all; znodes with secrets are not even readable by
+others. Both lists are Apache Kafka's (`ZkData.defaultAcls`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OPEN_PATH = "/consumers"
 """Consumers of long ago write below it themselves."""
 
 SENSITIVE_PATHS = ("/config/users", "/config/brokers", "/delegation_token/tokens")
-"""Beginnings of the paths whose data nobody else may read."""
+"""Prefixes of the paths whose data only the creator may read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class DigestLogin:
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperSecurity:
-    """What `zookeeper.ssl.*`, `zookeeper.set.acl` and the JAAS section for ZooKeeper ask for."""
+    """Security settings from `zookeeper.ssl.*`, `zookeeper.set.acl` and the JAAS section."""
 
     tls: ssl.SSLContext | None = None
     """Context of the handshake; None for plain TCP."""
 
     login: DigestLogin | None = None
-    """Who logs in by SASL; None for nobody."""
+    """SASL log-in; None without SASL."""
 
     sets_acl: bool = False
-    """Whether znodes belong to their creator."""
+    """True if znodes belong to their creator."""
 
     def __str__(self) -> str:
         transport = "plain TCP" if self.tls is None else "TLS"

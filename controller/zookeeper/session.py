@@ -1,11 +1,11 @@
 """A session with ZooKeeper on the event loop; kazoo's threads end here.
 
 kazoo runs three threads: one owns the connection and reads the answers, one delivers watch events,
-one is not used. They only post to the loop. What is changed of kazoo is in `kazoo_client`.
+one is not used. They only post to the loop. Changes to kazoo are in `kazoo_client`.
 
-A request in flight when the connection broke may or may not have happened; which, is settled once
-the session is connected again, for ZooKeeper closes the old connection of a session before it
-accepts the new one.
+A request in flight when the connection broke may or may not have been carried out; this is settled
+once the session is connected again, because ZooKeeper closes the old connection of a session before
+it accepts the new one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Answer:
         self._future = future
         self._session = session
         self.is_noted = False
-        """Whether `ZooKeeperSession.note` has accepted it: kazoo may fail a request twice."""
+        """True once `ZooKeeperSession.note` has accepted it: kazoo may fail a request twice."""
         self._value: object = None
         self._error: BaseException | None = None
 
@@ -109,17 +109,17 @@ class ZooKeeperSession:
 
     @property
     def is_connected(self) -> bool:
-        """Whether a request made now would be sent."""
+        """True if a request made now would be sent."""
         return self._connected.is_set() and self._client.connected and not self._is_closed
 
     @property
     def last_failure(self) -> str:
-        """Why TLS or SASL failed the last time; empty when neither did."""
+        """Reason of the last failure of TLS or SASL; empty when neither failed."""
         return self._client.last_failure
 
     @property
     def is_closed(self) -> bool:
-        """Whether the session was closed on this side."""
+        """True if the session was closed on this side."""
         return self._is_closed
 
     def on_connected(self, listener: Callable[[bool], None]) -> None:
@@ -246,7 +246,7 @@ class ZooKeeperSession:
 
     @property
     def newest_transaction(self) -> int:
-        """Number of the newest transaction that ZooKeeper's answers told of."""
+        """Number of the newest transaction in ZooKeeper's answers."""
         return int(self._client.last_zxid)
 
     def post(self, work: Callable[..., None], *arguments: object) -> None:
@@ -256,7 +256,7 @@ class ZooKeeperSession:
 
 
 def was_lost(error: BaseException) -> bool:
-    """Whether the connection broke during the request."""
+    """Return whether the connection broke during the request."""
     return isinstance(error, ConnectionLoss)
 
 

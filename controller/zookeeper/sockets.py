@@ -1,7 +1,7 @@
 """Sockets for kazoo, with a short timeout for connecting, and with the TLS of the caller.
 
-kazoo would make a TLS context of its own for each connection, out of PEM files. And it would wait
-for the arrival of bytes that lie decrypted in the socket already.
+kazoo would make a TLS context of its own for each connection, from PEM files. And it would wait for
+bytes that the socket has already received and decrypted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Sockets(SequentialThreadingHandler):  # type: ignore[misc]
     ) -> Any:  # noqa: ANN401
         """Connect, and shake hands; `address` is the IP address of `hostname`, without its zone.
 
-        What else kazoo says is about a TLS context of its own.
+        kazoo's other arguments are for a TLS context of its own.
         """
         seconds = min(timeout, self._attempt_seconds)
         if hostname is not None and "%" in hostname:
@@ -64,7 +64,7 @@ class Sockets(SequentialThreadingHandler):  # type: ignore[misc]
 
 
 def reason_of(error: OSError) -> str:
-    """What OpenSSL says, and what that means when the other side does not speak TLS."""
+    """Return OpenSSL's reason, explained when the other side does not speak TLS."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is refused: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

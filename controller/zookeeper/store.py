@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RECONNECT_GRACE_MS = 2000
-"""How long a request waits for a broken connection. Fixed: as a rule the next server of the
+"""Time that a request waits for a broken connection. Fixed: as a rule the next server of the
 ensemble takes over in less."""
 
 _KINDS = {
@@ -144,7 +144,7 @@ class ZooKeeperStore(SingleWrites):
 
     @property
     def is_reachable(self) -> bool:
-        """Whether there is a connection."""
+        """True if there is a connection."""
         return self._session.is_connected
 
     async def wait_until_reachable(self) -> None:

@@ -81,7 +81,7 @@ class LogTrace:
 
 
 class Downgraded(NamedTuple):
-    """State of a group that has become a classic one which is not in its record."""
+    """A group that has become a classic one, with the state that is not in its record."""
 
     group_id: str
     protocols: Mapping[str, Protocols]
