@@ -40,7 +40,7 @@ class Operation(IntEnum):
 
 
 class AlterationError(ConfigError):
-    """The request makes no sense (INVALID_REQUEST), whatever the keys may accept."""
+    """The request itself is invalid (INVALID_REQUEST), regardless of the keys."""
 
 
 def validate_topic_config(

@@ -179,7 +179,7 @@ def _check_listeners(config: BrokerConfig) -> None:
 
 
 def _check_passwords(config: BrokerConfig) -> None:
-    configured_encoder(config, bytes)  # it is asked for nothing random
+    configured_encoder(config, bytes)  # no random bytes are drawn here
 
 
 def _check_limits(config: BrokerConfig) -> None:

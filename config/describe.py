@@ -44,7 +44,7 @@ class ConfigEntry:
     """One key of one resource, in the terms of DescribeConfigs."""
 
     named_key: NamedKey | None
-    """None for a key that was set but that nobody knows."""
+    """None for an unknown key that was set."""
     name: str
     value: str | None
     """Effective value; None when there is no value, or when it must not be shown."""
@@ -79,7 +79,7 @@ class ConfigEntry:
 def describe_topic(
     overrides: Mapping[str, str], layers: Layers, names: Collection[str] | None = None
 ) -> list[ConfigEntry]:
-    """Describe every topic key, or those asked for, of a topic that overrides some."""
+    """Describe every topic key, or the requested ones, of a topic with overrides."""
     return [
         _describe_topic_key(named_key, topic_settings(named_key.name, overrides, layers))
         for named_key in _asked_for(TOPIC_KEYS, names)
@@ -89,7 +89,7 @@ def describe_topic(
 def describe_group(
     overrides: Mapping[str, str], layers: Layers, names: Collection[str] | None = None
 ) -> list[ConfigEntry]:
-    """Describe every group key, or those asked for, of a group that overrides some."""
+    """Describe every group key, or the requested ones, of a group with overrides."""
     return [
         _describe_group_key(named_key, group_settings(named_key.name, overrides, layers))
         for named_key in _asked_for(GROUP_KEYS, names)

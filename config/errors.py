@@ -13,6 +13,6 @@ class ConfigError(Exception):
 
 
 def invalid(name: str, shown: object, why: str) -> ConfigError:
-    """Make the error that says which value of which key is wrong, and why, in Kafka's words."""
+    """Make the error for an invalid value of a key, in Kafka's words."""
     text = str(shown) or "''"
     return ConfigError(f"Invalid value {text} for configuration {name}: {why}", name)

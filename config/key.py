@@ -70,7 +70,7 @@ DOUBLE_MAX = sys.float_info.max
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """Everything there is to know about one key but its name, which the field has."""
+    """Definition of one key but for its name, which the field has."""
 
     type: Type
     default: Value

@@ -20,7 +20,7 @@ from config.values import format_value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Other keys that say the same in larger units, and hold where this one is not set.
+# Keys for the same setting in larger units, used where this one is not set.
 _SYNONYMS = {
     "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
     "log.roll.ms": ("log.roll.hours",),

@@ -38,7 +38,7 @@ class Range:
     high: float | None = None
 
     def check(self, name: str, value: object) -> None:
-        """Raise ConfigError that says which bound is broken."""
+        """Raise ConfigError that names the bound that is exceeded."""
         assert isinstance(value, int | float)
         if self.low is not None and value < self.low:
             raise invalid(name, value, f"Value must be at least {self.low}")

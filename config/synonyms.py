@@ -48,7 +48,7 @@ def topic_defaults(value_of: Callable[[str], Value]) -> TopicConfig:
 
 
 def with_older_timestamp_limit(config: TopicConfig) -> TopicConfig:
-    """Let `message.timestamp.difference.max.ms` stand in for its successors (KIP-937)."""
+    """Use `message.timestamp.difference.max.ms` in place of its unset successors (KIP-937)."""
     limit = config.message_timestamp_difference_max_ms
     unset = _DEFAULT.message_timestamp_before_max_ms
     if limit == unset:

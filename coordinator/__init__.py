@@ -3,8 +3,8 @@
 A shard is one partition of `__consumer_offsets`. `handle_*` methods read its state and return a
 response, or `Effects`: replies to give, records to append. `replay` changes the persisted state,
 the same way for a record just appended and for one read back after a restart. Membership between
-two rebalances (who has joined, who still waits) is soft state and lives in memory only; the record
-of a generation is written when its leader hands in the assignment.
+two rebalances (members that have joined or still wait) is soft state and lives in memory only; the
+record of a generation is written when its leader sends the assignment.
 
 Pure: no asyncio, sockets, threads, clocks or chance. Time is `now_ms`: as an argument
 the wall clock's, for what is stored; deadlines go by that of the timers. These, member ids and

@@ -14,7 +14,7 @@ class TimerKind(enum.Enum):
     JOIN = enum.auto()
     """End of the join phase: the initial delay, or the rebalance timeout."""
     SYNC = enum.auto()
-    """Members that joined must have asked for their assignment by now."""
+    """Deadline by which members that joined must have sent SyncGroup."""
     SESSION = enum.auto()
     """A member's session, or the time a pending member has to come back."""
     CONSUMER_GROUP = enum.auto()

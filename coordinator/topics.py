@@ -46,7 +46,7 @@ class Topics(Protocol):
         """All names; they may change while they are walked."""
 
     def racks(self, name: str) -> Sequence[Sequence[str]]:
-        """For each partition the racks of its replicas, as far as they are known."""
+        """Known racks of the replicas, for each partition."""
 
 
 class TopicHashes:
@@ -55,7 +55,7 @@ class TopicHashes:
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
         self._known: dict[str, tuple[int, int]] = {}
-        """Revision and hash, of topics that some group asked for."""
+        """Revision and hash of topics that groups have requested."""
 
     def of_group(self, names: Iterable[str]) -> int:
         """The hash over those of the topics that exist, as the signed number that is stored."""

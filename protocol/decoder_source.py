@@ -83,7 +83,7 @@ LONGEST_SHORT = wire.CONTINUES - 2
 
 STEP_ELEMENTS = 16
 STEP_NUMBERS = 4096
-"""As many numbers of an array are read at once where others wait for it."""
+"""Numbers of an array that are read at once where other requests wait."""
 
 
 class DecoderSource:
@@ -382,7 +382,7 @@ class DecoderSource:
             self.source.line(f"raise DecodeError('tagged field %d has a wrong size' % {tag})")
 
     def _tagged_value(self, field: Field, place: str) -> None:
-        """A nullable struct has an unsigned varint in front here: zero says null."""
+        """Read a tagged value; a nullable struct has an unsigned varint in front, zero for null."""
         if field.kind is Kind.STRUCT and self._version in field.nullable:
             assert field.struct is not None
             mark = self.source.variable("mark")

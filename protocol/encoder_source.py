@@ -300,7 +300,7 @@ class EncoderSource:
         self.source.line(f"{section}.append({tag!r} + uvarint(len({pieces})) + {pieces})")
 
     def _nullable_tagged_struct(self, field: Field, value: str) -> None:
-        """Here an unsigned varint says whether there is a struct, elsewhere a signed byte."""
+        """Write a struct after an unsigned varint, 0 for null; untagged ones have a signed byte."""
         assert field.struct is not None
         local = self.source.variable("value")
         self.source.line(f"{local} = {value}")

@@ -19,17 +19,17 @@ class ScramMechanism(IntEnum):
 
     @property
     def mechanism_name(self) -> str:
-        """As in SaslHandshake and in znodes, such as `SCRAM-SHA-256`."""
+        """Name in SaslHandshake and in znodes, such as `SCRAM-SHA-256`."""
         return self.name.replace("_", "-")
 
     @property
     def hash_name(self) -> str:
-        """As `hashlib` calls its hash function."""
+        """Name of its hash function in `hashlib`."""
         return "sha256" if self is ScramMechanism.SCRAM_SHA_256 else "sha512"
 
     @property
     def min_iterations(self) -> int:
-        """With fewer nobody may log in."""
+        """Smallest allowed number of iterations."""
         return 4096
 
 

@@ -39,7 +39,7 @@ INTERNED_UUIDS_LIMIT = 100_000
 """Limit of topic ids cached as UUID objects; when exceeded, the cache is emptied."""
 
 MAX_TAGS = 1000
-"""In one section. No message has more than ten (KIP-482 has them unique and in ascending order)."""
+"""Limit of one section. No message has more than ten (unique and ascending by KIP-482)."""
 
 MANY_LIMIT = 100
 """Lengths of arrays of numbers for which a function is kept."""
@@ -143,9 +143,9 @@ def encode_uvarint(value: int) -> bytes:
 
 
 def string_length(length: int) -> int:
-    """The flexible length of a string, if it may be so long; raises EncodeError.
+    """Return the flexible length of a string; raises EncodeError if it is too long.
 
-    A varint could say more, but no client reads it: Apache's generated classes refuse it as well.
+    A varint could hold more, but no client reads it: Apache's generated classes refuse it as well.
     """
     if length - 1 > MAX_STRING_BYTES:
         raise EncodeError(f"a string has {length - 1} bytes, of {MAX_STRING_BYTES} at most")

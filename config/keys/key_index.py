@@ -28,7 +28,7 @@ class KeyIndexKeys:
     key_index_lookup_max_records: int = integer(
         1_000, low=1, high=1_000_000, importance=LOW, acts=True
     )
-    """Records in one answer, whatever is asked for."""
+    """Most records in one response, regardless of the request."""
 
     key_index_lookup_max_waiting: int = integer(8, low=1, high=256, importance=LOW, acts=True)
     """Look-ups that are answered or wait at the same time; more of them wait to be accepted."""

@@ -71,10 +71,10 @@ class OwnKeys:
     """
 
     embedded_record_bytes_kept: int = long(32 << 20, low=0, importance=LOW, acts=True)
-    """Of a broker in a test (docs/testing.md): bytes of records in the requests it keeps."""
+    """Bytes of records in the requests that a broker in a test keeps (docs/testing.md)."""
 
     embedded_requests_kept: int = integer(10_000, low=0, importance=LOW, acts=True)
-    """Of a broker in a test: the newest requests of clients, which the test can look at."""
+    """Requests of clients, the newest, that a broker in a test keeps for inspection."""
 
     group_consumer_regex_max_count: int = integer(100, low=1, importance=LOW, acts=True)
     """Different regular expressions by which the members of a consumer group may subscribe.
@@ -99,7 +99,7 @@ class OwnKeys:
     )
     """Partitions in all incremental fetch sessions together, at about 300 bytes each.
 
-    Beyond it, sessions that nobody uses give way, and consumers' to followers'; other readers get
+    Beyond it, idle sessions are evicted, and consumers' in favour of followers'; other readers get
     no session, and list all their partitions in each request.
     """
 

@@ -46,7 +46,7 @@ class TopicKeys:
     """Java class that may refuse new topics."""
 
     default_replication_factor: int = integer(1, acts=True)
-    """Replicas of a topic created without saying how many."""
+    """Replication factor of a topic created without one."""
 
     delete_records_purgatory_purge_interval_requests: int = integer(1)
     """Finished DeleteRecords after which their remains are cleared."""
@@ -77,7 +77,7 @@ class TopicKeys:
     """Default of the topic key `min.insync.replicas`."""
 
     num_partitions: int = integer(1, low=1, acts=True)
-    """Partitions of a topic created without saying how many."""
+    """Partitions of a topic created without a number of partitions."""
 
     unclean_leader_election_enable: bool = boolean(
         False, importance=HIGH, scope=CLUSTER_WIDE, acts=True

@@ -34,7 +34,7 @@ class Endpoint:
     protocol: str
     """One of `SECURITY_PROTOCOLS`."""
     host: str
-    """Without brackets; empty for every interface, or for an advertised name nobody gave."""
+    """Without brackets; empty for every interface, or for an advertised name left out."""
     port: int
     """0 lets the system choose when listening."""
 
@@ -44,7 +44,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Everything a broker's listener keys come to."""
+    """Listeners that a broker's listener keys define."""
 
     bound: tuple[Endpoint, ...]
     """Endpoints to listen on, in the order written."""
@@ -152,7 +152,7 @@ def _refuse_shared_ports(bound: tuple[Endpoint, ...]) -> None:
 
 
 def _ip_version(host: str) -> int | None:
-    """None of a name, or of every interface."""
+    """Return the IP version of an address; None for a name, or for every interface."""
     try:
         return ip_address(host).version
     except ValueError:

@@ -52,7 +52,7 @@ class LoginModule:
 @dataclass(frozen=True, slots=True)
 class _Token:
     text: str | None
-    """Of a word or a quotation; None of anything else, as with StreamTokenizer."""
+    """Text of a word or a quotation; None for other tokens, as with StreamTokenizer."""
     mark: str = ""
 
 

@@ -1,8 +1,7 @@
 """Name of this program, and commands that start parts of it as processes of their own.
 
-The directory that a broker was started in may hold somebody's `queue.py` or `storage/`. A process
-that we start never looks for modules there (`-P`); its
-environment tells it where our code is.
+The directory that a broker was started in may hold a user's `queue.py` or `storage/`. A process
+that we start never looks for modules there (`-P`); its environment tells it where our code is.
 """
 
 from __future__ import annotations

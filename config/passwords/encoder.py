@@ -41,7 +41,7 @@ _BLOCK_BYTES = 16
 _GCM_NONCE_BYTES = 12
 _TAG_BITS = 128
 _MOST_ITERATIONS = 10_000_000
-"""More would keep a thread busy for minutes at somebody's word. Fixed: nobody needs a tenth."""
+"""Limit of iterations: more would occupy a thread for minutes. Fixed: a tenth is plenty."""
 
 _HASHES = {f"PBKDF2WithHmacSHA{bits}": f"sha{bits}" for bits in ("1", "224", "256", "384", "512")}
 _DEFAULT_KEY_FACTORY = "PBKDF2WithHmacSHA512"

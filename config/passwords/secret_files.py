@@ -44,4 +44,4 @@ def _is_open(path: Path) -> bool:
             return False
         return all(above.stat().st_mode & stat.S_IXOTH for above in path.parents)
     except OSError:
-        return False  # whoever needs the file says that it is not there
+        return False  # a missing file is reported by its reader

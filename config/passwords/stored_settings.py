@@ -85,7 +85,7 @@ def needs_a_thread(settings: Mapping[str, str]) -> bool:
 def stored_settings_of(
     config: BrokerConfig, random_bytes: Callable[[int], bytes]
 ) -> StoredSettings:
-    """As the property file says. Raises ConfigError."""
+    """Build them from a property file's keys. Raises ConfigError."""
     encoder = configured_encoder(config, random_bytes)
     old_encoder, old_secret = None, config.password_encoder_old_secret
     if encoder is not None and old_secret is not None:

@@ -33,8 +33,8 @@ NOT_REFUSALS = frozenset(
     {ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.STALE_CONTROLLER_EPOCH}
 )
 """Errors of a partition that are not logged: failed disks are logged elsewhere, and the last one
-only says that the broker knew already, as Apache Kafka's do whenever the leader epoch is not
-new."""
+only means that the broker had the state already; Apache Kafka's return it whenever the leader epoch
+is not new."""
 
 
 class _Asked(NamedTuple):

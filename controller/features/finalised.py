@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from controller.features.levels import Feature
 
 UNKNOWN_EPOCH = -1
-"""The epoch before anybody has finalised anything."""
+"""The epoch before the first finalisation."""
 
 logger = logging.getLogger(__name__)
 

@@ -62,7 +62,7 @@ T = TypeVar("T")
 
 
 class DamagedStoreError(Exception):
-    """The store's files cannot be trusted; they were left as they are."""
+    """The store's files are damaged; they were left unchanged."""
 
 
 @dataclass(slots=True)

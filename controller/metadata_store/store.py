@@ -83,7 +83,7 @@ class ChangeKind(Enum):
     DELETED = "deleted"
     CHILDREN = "children"
     SESSION = "session"
-    """The session was lost or regained; the watch says nothing about the node."""
+    """The session was lost or regained; the node may be unchanged."""
 
 
 class Change(NamedTuple):
@@ -155,7 +155,7 @@ class MetadataStore(Protocol):
 
     @property
     def newest_transaction(self) -> int:
-        """Number of the newest transaction that this client has heard of."""
+        """Number of the newest transaction that this client has seen."""
 
     def on_interruption(self, listener: Callable[[], None]) -> None:
         """Call `listener` when cached knowledge of the store is invalid.

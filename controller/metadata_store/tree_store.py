@@ -31,7 +31,7 @@ class TreeStore(SingleWrites):
 
     @property
     def is_reachable(self) -> bool:
-        """It always is."""
+        """Always true."""
         return True
 
     async def wait_until_reachable(self) -> None:

@@ -41,7 +41,7 @@ PARTITION_SOURCES: dict[PartitionPhase, frozenset[PartitionPhase]] = {
     ),
     PartitionPhase.NON_EXISTENT: frozenset({PartitionPhase.OFFLINE}),
 }
-"""From which phases a partition may enter the one named."""
+"""Phases from which a partition may enter each phase."""
 
 REPLICA_SOURCES: dict[ReplicaPhase, frozenset[ReplicaPhase]] = {
     ReplicaPhase.NEW: frozenset({ReplicaPhase.NON_EXISTENT}),
@@ -68,4 +68,4 @@ REPLICA_SOURCES: dict[ReplicaPhase, frozenset[ReplicaPhase]] = {
     ),
     ReplicaPhase.NON_EXISTENT: frozenset({ReplicaPhase.DELETION_SUCCESSFUL}),
 }
-"""From which phases a replica may enter the one named."""
+"""Phases from which a replica may enter each phase."""

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 def _nobody() -> None:
-    """Nobody has asked to be called yet."""
+    """Default of `on_news`, until a callback is set."""
 
 
 class ChangeNotifications:

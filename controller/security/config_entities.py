@@ -1,7 +1,7 @@
-"""Whom a configuration is for: a user, a client id, a user's client id, or an address.
+"""Entities of a configuration: a user, a client id, a user's client id, or an address.
 
-Names stand in paths percent-encoded, as Apache Kafka's `Sanitizer` has them; `<default>`, which
-no encoded name can be, stands for all that have no configuration of their own.
+Names are percent-encoded in paths, as by Apache Kafka's `Sanitizer`; `<default>`, which no encoded
+name can be, stands for all entities without a configuration of their own.
 
     /config/users/alice                     ConfigEntity(user="alice")
     /config/users/alice/clients/loader      ConfigEntity(user="alice", client_id="loader")
@@ -78,7 +78,7 @@ def parse_entity(entity_type: str, entity: str) -> ConfigEntity | None:
 
 
 def sanitized(name: Name) -> str:
-    """A name as it stands in a path: letters, digits, `.`, `-`, `_`, and `%XX` for the rest."""
+    """A name encoded for a path: letters, digits, `.`, `-`, `_`, and `%XX` for the rest."""
     if isinstance(name, Default):
         return DEFAULT_ENTITY
     return quote(name, safe="").replace("~", "%7E")  # the two encoders differ in this character

@@ -47,7 +47,7 @@ class DelegationToken:
 
     @property
     def concerned(self) -> tuple[str, ...]:
-        """The principals that own it, asked for it or may renew it."""
+        """The principals that own it, requested it or may renew it."""
         return (self.owner, self.requester, *self.renewers)
 
     def concerns(self, principal: str) -> bool:

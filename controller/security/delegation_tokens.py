@@ -86,7 +86,7 @@ class DelegationTokens:
         lifetimes: TokenLifetimes,
         new_id: Callable[[], str],
     ) -> None:
-        """`new_id` draws an id that nobody can guess and nobody has."""
+        """`new_id` draws an unguessable, unique id."""
         self._store = store
         self._secret_key = secret_key.encode()
         self._lifetimes = lifetimes
@@ -98,10 +98,10 @@ class DelegationTokens:
         self.notifications = ChangeNotifications(
             store, TOKEN_CHANGES, lambda data: self._changed(decode_token_change(data)), self.load
         )
-        """Has to be refreshed when it says so (`on_news`)."""
+        """Has to be refreshed when `on_news` is called."""
 
     def on_change(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with the id of each token that is new, or gone."""
+        """Call `listener` with the id of each new or removed token."""
         self._listeners.append(listener)
 
     def hmac_of(self, token_id: str) -> bytes:
@@ -113,7 +113,7 @@ class DelegationTokens:
         return self._tokens.get(token_id)
 
     def all(self) -> Iterable[DelegationToken]:
-        """All tokens, expired ones included as long as nobody has removed them."""
+        """All tokens, expired ones included until they are removed."""
         return self._tokens.values()
 
     async def start(self) -> None:
@@ -145,7 +145,7 @@ class DelegationTokens:
         logger.info("delegation tokens loaded: %d", len(found))
 
     async def create(self, request: TokenRequest, now_ms: int) -> DelegationToken:
-        """Make a token, which every broker accepts once it has heard of it."""
+        """Make a token, which every broker accepts once notified."""
         most, asked = self._lifetimes.max_ms, request.max_lifetime_ms
         max_ms = now_ms + (min(asked, most) if asked > 0 else most)
         token = DelegationToken(

@@ -76,7 +76,7 @@ class UserConfigs:
         return await read_config(self._store, entity.entity_type, entity.entity)
 
     async def read_all(self, *entity_types: str) -> list[tuple[ConfigEntity, Mapping[str, str]]]:
-        """Read all entities of these types with their configurations; users include client ids."""
+        """Read the configurations of these entity types; users include their client ids."""
         parsed = [
             (parse_entity(entity_type, entity), values)
             for entity_type, entity, values in await _read_types(self._store, entity_types)
@@ -105,7 +105,7 @@ async def alter_entity(store: MetadataStore, entity: ConfigEntity, change: Alter
     for _ in range(WRITE_ATTEMPTS):
         try:
             write = await _write(store, entity, path, change)
-        except NoNodeError:  # a parent has gone between two reads
+        except NoNodeError:  # a parent was deleted between two reads
             continue
         news = Create(CONFIG_CHANGE_PREFIX, note, sequence=True)
         try:

@@ -15,7 +15,7 @@ class DeletionWaits:
     """Waiters by topic. One that is cancelled, as by a time limit, leaves nothing behind."""
 
     def __init__(self, slices: Callable[[], Slices]) -> None:
-        """Start with nobody waiting."""
+        """Start without waiters."""
         self._slices = slices
         self._waiters: dict[str, set[asyncio.Future[None]]] = {}
 

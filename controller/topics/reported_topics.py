@@ -20,7 +20,7 @@ class ReportedTopics:
     """Notes the reported topics that are watched, and no others."""
 
     def __init__(self) -> None:
-        """Start with nobody watching."""
+        """Start without watches."""
         self._watches: set[_Watch] = set()
 
     @contextmanager

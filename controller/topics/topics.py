@@ -147,8 +147,8 @@ class TopicCommands:
         """Create topics; each by one transaction.
 
         `is_wanted` is called right before anything is written, as the store may have been slow; if
-        it says no, the result is REQUEST_TIMED_OUT and nothing was sent. No topic is created if
-        together they have too many partitions.
+        it returns false, the result is REQUEST_TIMED_OUT and nothing was sent. No topic is created
+        if together they have too many partitions.
         """
         try:
             self.check_total(topic.partition_count for topic in topics)

@@ -8,13 +8,13 @@ It waits for the first answer on a connection as long as the session may last. A
 starting may accept a connection and never answer; the session would have expired before the next
 attempt. So each attempt gets a part of that time.
 
-Its thread ends at the first error that it does not know, such as a failed name look-up without a
-file descriptor, and when SASL fails, be it only that the server went away meanwhile; it would never
-reconnect. Here every error is a failed attempt.
+Its thread ends at the first unknown error, such as a failed name look-up without a file descriptor,
+and when SASL fails, even if only because the server went away meanwhile; it would never reconnect.
+Here every error is a failed attempt.
 
 It announces a connection before SASL has succeeded on it. Here requests are refused until then.
 
-What is changed of its sockets is in `sockets`.
+Changes to its sockets are in `sockets`.
 """
 
 from __future__ import annotations

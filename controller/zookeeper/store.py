@@ -135,7 +135,7 @@ class ZooKeeperStore(SingleWrites):
 
     @property
     def newest_transaction(self) -> int:
-        """Number of the newest transaction that this client has heard of."""
+        """Number of the newest transaction that this client has seen."""
         return self._session.newest_transaction
 
     def on_interruption(self, listener: Callable[[], None]) -> None:

@@ -71,10 +71,10 @@ class GroupKind(Protocol):
         """The log has been replayed: members' sessions begin."""
 
     def on_unloaded(self) -> None:
-        """The shard goes to another broker, or this one stops."""
+        """Called when the shard moves to another broker, or this one stops."""
 
     def expire(self, key: TimerKey, now_ms: int) -> Effects:
-        """A group's timer went off; the group may be gone."""
+        """Called when a group's timer fires; the group may no longer exist."""
 
     # One group
 

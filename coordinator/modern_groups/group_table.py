@@ -50,7 +50,7 @@ class GroupTable(Generic[GroupT]):
         created: Callable[[str], None],
         removed: Callable[[GroupT], None],
     ) -> None:
-        """`created` and `removed` hear of a group's first record, and of its last."""
+        """`created` is called at a group's first record, `removed` at its last."""
         self._groups: dict[str, GroupT] = {}
         self._make = make
         self._replay = replay

@@ -28,7 +28,7 @@ REMOVAL_RETRY_MS: Final = 500
 
 
 class Revocation(NamedTuple):
-    """Until when a member has to give up partitions, and the epoch that it has to leave."""
+    """Deadline by which a member has to revoke partitions, and the epoch that it has to leave."""
 
     deadline_ms: int
     member_epoch: int
@@ -41,7 +41,7 @@ class Watch:
     sessions: dict[str, int] = field(default_factory=dict)
     """Deadline by member."""
     loaded_deadline_ms: int = NEVER_MS
-    """The deadline of members that have not been heard of since the group was loaded."""
+    """The deadline of members that have sent nothing since the group was loaded."""
     revocations: dict[str, Revocation] = field(default_factory=dict)
     timer_due_ms: int = NEVER_MS
 
@@ -131,7 +131,7 @@ class Watches(Generic[WatchT]):
         self.wake_by(group.group_id, watch, watch.loaded_deadline_ms)
 
     def touch(self, group_id: str, member_id: str, timeout_ms: int | None = None) -> None:
-        """Extend a member's session, by the time that it said itself or by the group's."""
+        """Extend a member's session, by its own session timeout or by the group's."""
         watch = self.of(group_id)
         if timeout_ms is None:
             timeout_ms = self._settings.session_timeout_of(group_id)

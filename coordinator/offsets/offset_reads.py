@@ -1,7 +1,7 @@
-"""OffsetFetch: a partition without a position answers offset -1, not an error.
+"""OffsetFetch: a partition without a committed offset answers -1, not an error.
 
-Who asks for stable positions (KIP-447) gets UNSTABLE_OFFSET_COMMIT for a partition while an open
-transaction holds a position of it, and asks again.
+A request for stable offsets (KIP-447) gets UNSTABLE_OFFSET_COMMIT for a partition while an open
+transaction holds an offset of it, and is retried.
 
 A group that does not exist is a group without positions. Version 9 brought the member id and epoch
 of KIP-848; for classic groups Apache Kafka reads neither, and so do we.
@@ -29,9 +29,9 @@ PartitionResponse = OffsetFetchResponse.Group.Topic.Partition
 def fetch(
     store: OffsetStore, request: OffsetFetchRequest.Group, *, require_stable: bool
 ) -> Generator[None, None, GroupResponse]:
-    """Positions of one group, in the order asked for, or all there are when no topics are given.
+    """Offsets of one group, in the order requested, or all of them when no topics are given.
 
-    In steps, for requests that name many; each position is read when its turn comes.
+    In steps, for requests that name many; each offset is read when its turn comes.
     """
     group_id = request.group_id
 

@@ -134,9 +134,9 @@ class OffsetStore:
     def places_before(
         self, group_id: str, topics: Collection[str], log_end: int
     ) -> list[tuple[str, int]]:
-        """As `places_of`, in some topics, if nothing about them stands in the log from its end on.
+        """As `places_of`, in some topics, with no record of them in the log from `log_end` on.
 
-        The end is one of earlier.
+        `log_end` is an earlier end of the log.
         """
         newest = {
             (topic, index): committed.log_offset

@@ -23,7 +23,7 @@ class Place(NamedTuple):
 
 
 class PendingOffsets:
-    """By producer, and by group to be found there. Changed by replay only."""
+    """Pending offsets by producer, with an index by group. Changed by replay only."""
 
     def __init__(self) -> None:
         self._by_producer: dict[int, dict[Place, CommittedOffset]] = {}
@@ -37,7 +37,7 @@ class PendingOffsets:
         places.setdefault(place, set()).add(producer_id)
 
     def remove(self, place: Place) -> None:
-        """Replay of a tombstone: whoever has it pending has it no more."""
+        """Replay a tombstone: remove the position from all producers that have it pending."""
         for producer_id in tuple(self._by_group.get(place.group_id, {}).get(place, ())):
             positions = self._by_producer[producer_id]
             del positions[place]

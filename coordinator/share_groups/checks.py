@@ -30,7 +30,7 @@ def is_member_id(text: str | None) -> bool:
 
 
 def check_share_request(request: ShareGroupHeartbeatRequest) -> None:
-    """Raise ApiError for a request that is wrong whatever the group is like."""
+    """Raise ApiError for a request that is invalid regardless of the group."""
     if not (request.member_id or "").strip():
         refuse_request("MemberId can't be empty.")
     check_not_blank(request.group_id, "GroupId can't be empty.")
@@ -51,7 +51,7 @@ def known_member(group: ShareGroup, request: ShareGroupHeartbeatRequest) -> Shar
 
 
 def check_epoch(member: ShareMember, epoch: int) -> None:
-    """Raise FENCED_MEMBER_EPOCH unless the member is in the epoch that it says.
+    """Raise FENCED_MEMBER_EPOCH unless the request has the member's epoch.
 
     One behind is right as well: the answer that brought the next one may have been lost.
     """

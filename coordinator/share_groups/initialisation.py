@@ -85,7 +85,7 @@ def initialised(states: PartitionStates, done: Initialised) -> PartitionStates:
 
 
 def not_initialised(states: PartitionStates, failed: Initialised) -> PartitionStates:
-    """`states` once partitions could not be initialised: they will be asked for again."""
+    """Return `states` after a failed initialisation, which will be requested again."""
     return states._replace(initialising=_without(states.initialising, failed))
 
 
@@ -102,7 +102,7 @@ def by_topic(partitions: Iterable[tuple[UUID, int]], names: Mapping[UUID, str]) 
 
 
 def start_offsets(begun: Initialised) -> dict[tuple[UUID, int], int]:
-    """As `Initialisation` has them, where nothing is known of them."""
+    """Return unknown start offsets, as in `Initialisation`."""
     return {
         (topic_id, index): NO_START_OFFSET
         for topic_id, each in begun.items()

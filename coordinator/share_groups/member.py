@@ -28,4 +28,4 @@ class ShareMember:
     """Subscribed topics."""
     assigned: Target = field(default_factory=dict)
     rebalance_timeout_ms: int = 0
-    """Nobody waits for it to give anything up."""
+    """Always 0: its revocations are not awaited."""

@@ -122,9 +122,9 @@ class ShareShard(KindShard[ShareGroup, ShareMember]):
     def handle_initialised(
         self, group_id: str, done: Places, failed: Places
     ) -> list[OffsetsRecord]:
-        """The share coordinator has answered, for partitions that were to be initialised.
+        """Apply the share coordinator's results, for partitions that were initialising.
 
-        What failed is asked for again with the next heartbeat.
+        Failed ones are requested again with the next heartbeat.
         """
         group = self.groups.find(group_id)
         if group is None:

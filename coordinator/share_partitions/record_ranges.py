@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _first_of = attrgetter("first")
 FEW: Final = 32
-"""So many ranges are not worth joining."""
+"""Number of ranges below which merging does not pay."""
 
 
 class RecordRanges:
@@ -50,7 +50,7 @@ class RecordRanges:
             self.final_count += len(new)
 
     def restart_at(self, offset: int) -> None:
-        """While nothing is in flight, begin elsewhere."""
+        """Restart at another offset, while no records are in flight."""
         assert not self._ranges
         self.start = self.end = offset
 
@@ -102,7 +102,7 @@ class RecordRanges:
         return True
 
     def drop_before(self, offset: int) -> None:
-        """Begin at `offset`, which is not before the start, whatever becomes of the rest."""
+        """Advance the start to `offset`, dropping all ranges before it."""
         assert offset >= self.start
         if offset >= self.end:
             self._forget(self._ranges)
@@ -133,7 +133,7 @@ class RecordRanges:
         self._join_at = max(FEW, 2 * len(joined))
 
     def _index(self, offset: int) -> int:
-        """Of the range that holds `offset`; 0 before the start."""
+        """Return the index of the range that holds `offset`; 0 before the start."""
         return max(0, bisect_right(self._ranges, offset, key=_first_of) - 1)
 
     def _cut(self, offset: int) -> int:

@@ -28,7 +28,7 @@ class ShareUpdate(NamedTuple):
     snapshot_epoch: int
     leader_epoch: int
     start_offset: int
-    """NO_START_OFFSET: as before."""
+    """NO_START_OFFSET: unchanged."""
     delivery_complete_count: int
     batches: Batches
 
@@ -80,7 +80,7 @@ def step_of(record: ShareStateRecord) -> str:
 
 
 def stored_batches(batches: Batches) -> list[StoredBatch]:
-    """Batches as they are in records and requests."""
+    """Batches in the form of records and requests."""
     return [StoredBatch(**batch._asdict()) for batch in batches]
 
 

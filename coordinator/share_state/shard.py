@@ -202,7 +202,7 @@ class ShareStateShard:
         reply: Reply[ApiError | StoredState],
         now_ms: int,
     ) -> ShareStateEffects:
-        """Read for a leader; whoever led before it can store nothing any more."""
+        """Read for a leader; former leaders are fenced from then on."""
         try:
             _check_index(partition)
             _check_epoch("leader", leader_epoch)
@@ -349,7 +349,7 @@ def _check_epoch(kind: str, epoch: int) -> None:
 
 
 def _check_batches(change: StateChange) -> None:
-    """Apache Kafka stores whatever it is sent; an empty range would be lost here without a word."""
+    """Refuse empty ranges, which Apache Kafka stores: here they would be lost silently."""
     for batch in change.batches:
         if not 0 <= batch.first_offset <= batch.last_offset:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{batch} is no range of offsets")

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 NO_START_OFFSET: Final = -1
-"""In a state: nothing was consumed yet. In a change: as before."""
+"""In a state: nothing was consumed yet. In a change: unchanged."""
 NO_EPOCH: Final = -1
-"""In a stored update: as before."""
+"""In a stored update: unchanged."""
 NO_COUNT: Final = -1
-"""Nobody has counted the complete deliveries."""
+"""The complete deliveries have not been counted."""
 _COORDINATOR_KEY: Final = re.compile(r"(.+):([^:]*):([+-]?[0-9]{1,10})", re.DOTALL)
 
 
@@ -68,7 +68,7 @@ class StateChange(NamedTuple):
     state_epoch: int
     leader_epoch: int
     start_offset: int
-    """NO_START_OFFSET: as before."""
+    """NO_START_OFFSET: unchanged."""
     delivery_complete_count: int
     """Records from the start offset on that will not be delivered again."""
     batches: tuple[StateBatch, ...] = ()
@@ -111,4 +111,4 @@ class StateSummary(NamedTuple):
 
 
 NO_SUMMARY: Final = StateSummary(0, 0, NO_START_OFFSET, NO_COUNT)
-"""Of a share-partition that has no state."""
+"""Summary of a share-partition that has no state."""

@@ -23,7 +23,7 @@ def partitions_by_endpoint(
     topology: ConfiguredTopology,
     topics: Topics,
 ) -> list[Told]:
-    """For each of `members`, the group's as they are about to be, that has an endpoint."""
+    """List the partitions of each of `members`, those after the heartbeat, that has an endpoint."""
     found = []
     for member in members:
         told = _told(group, member, topology, topics)

@@ -1,10 +1,10 @@
 """Numbers of partitions of a topology's internal topics.
 
-Subtopologies write to repartition topics that others read, so counts follow from each other.
-Apache Kafka goes through the subtopologies again and again until every topic that is written to
-has a count; which sources of a subtopology are known at its turn decides on what it writes. The
-same is done here in one go: a subtopology has its turn, in the pass and at the place it would have
-there, as soon as one of its sources is known.
+Subtopologies write to repartition topics that others read, so counts follow from each other. Apache
+Kafka goes through the subtopologies again and again until every topic that is written to has a
+count; a subtopology's counts depend on its sources known at its turn. The same is done here in one
+pass: a subtopology has its turn, in the pass and at the place it would have there, as soon as one
+of its sources is known.
 
 Source: `RepartitionTopics`, `CopartitionedTopicsEnforcer`, `ChangelogTopics`.
 """
@@ -30,7 +30,7 @@ class IncorrectlyPartitionedError(Exception):
 
 
 def invalid_topology(message: str) -> ApiError:
-    """The error for a topology that is wrong whatever topics there are."""
+    """The error for a topology that is invalid regardless of the topics."""
     return ApiError(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
 
 

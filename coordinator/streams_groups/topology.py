@@ -115,7 +115,7 @@ class ConfiguredSubtopology(NamedTuple):
 
 
 class ConfiguredTopology(NamedTuple):
-    """A topology with the topics as they are."""
+    """A topology configured with the existing topics."""
 
     epoch: int
     subtopologies: Mapping[str, ConfiguredSubtopology]

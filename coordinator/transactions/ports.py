@@ -39,9 +39,9 @@ class Initialisation(NamedTuple):
     expected: tuple[int, int] | None = None
     """The producer id and epoch to continue from, if it has them (KIP-360)."""
     is_two_phase: bool = False
-    """An outside coordinator ends its transactions (KIP-939)."""
+    """True if an outside coordinator ends its transactions (KIP-939)."""
     keeps_prepared: bool = False
-    """It keeps the open transaction (KIP-939)."""
+    """True if it keeps the open transaction (KIP-939)."""
 
 
 class End(NamedTuple):

@@ -62,7 +62,7 @@ class TransactionEvent(enum.Enum):
     """The events that move a transactional id from one state to another."""
 
     INITIALISED = enum.auto()
-    """A producer asked for its id and epoch."""
+    """A producer requested its id and epoch."""
     PARTITIONS_ADDED = enum.auto()
     """A producer is about to write to partitions, or to commit offsets."""
     COMMITTED = enum.auto()
@@ -70,11 +70,11 @@ class TransactionEvent(enum.Enum):
     ABORTED = enum.auto()
     """The producer, or the coordinator, aborts."""
     FENCED = enum.auto()
-    """A new producer came, or the transaction took too long."""
+    """A new producer initialised, or the transaction timed out."""
     MARKED = enum.auto()
     """All its partitions have their markers."""
     EXPIRED = enum.auto()
-    """Not used for `transactional.id.expiration.ms`."""
+    """The transactional id was idle for `transactional.id.expiration.ms`."""
 
 
 _S, _E = TransactionState, TransactionEvent

@@ -15,4 +15,4 @@ POINT: Final = "delivery-point"
 """Headers that the broker adds to a record that has waited."""
 
 OF_DELAYS: Final = frozenset({DELIVER_AT, DELIVER_AFTER, CANCEL, SOURCE, CREATED_AT, POINT})
-"""All of them. Other names with the same beginnings are the clients' own."""
+"""All these headers. Other names with the same prefixes are the clients' own."""

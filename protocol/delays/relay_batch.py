@@ -42,7 +42,7 @@ class Position(NamedTuple):
 
 
 NOTHING: Final = Position(-1, -1)
-"""Before all dead letters."""
+"""Position before all dead letters."""
 
 
 class Relay(NamedTuple):
@@ -51,10 +51,10 @@ class Relay(NamedTuple):
     producer_id: int
     producer_epoch: int
     sequence: int
-    """Of the first dead letter behind `arrived`."""
+    """Sequence of the first dead letter behind `arrived`."""
     arrived: Position
     sent: Position
-    """The same as `arrived` when nothing is under way."""
+    """The same as `arrived` when none are in flight."""
 
 
 def build_relay(relay: Relay, now_ms: int) -> bytearray:

@@ -24,9 +24,9 @@ class StoredRecord(NamedTuple):
     """One that was found sound when it was received."""
 
     offset: int
-    """At which it waited."""
+    """Offset at which it waited."""
     timestamp: int
-    """As set by its producer."""
+    """Timestamp set by its producer."""
     fields: bytes
     """Key and value, each after its length."""
     header_count: int

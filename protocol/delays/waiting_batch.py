@@ -54,9 +54,9 @@ _NUMBER_BYTES: Final = _NUMBER.size
 FRONT_BYTES: Final = HEADER_BYTES + 64
 """Bytes from the start of a batch that always hold everything before the numbers."""
 _KEY_ENDS: Final = 13
-"""At most so far behind the header: five bytes of length, then four fields of one byte, the key."""
+"""Largest end of the key, from the header: five bytes of length, four of fields, the key."""
 _CANCELLED_KEY: Final = b"\x08" + KEY.pack(_KEY_VERSION, CANCELLED)
-"""With its length, as a varint."""
+"""Key of a cancellation with its length, a varint."""
 
 
 class WaitingBatch(NamedTuple):

@@ -70,7 +70,7 @@ class FetchRequest(Request, key=ApiKey.FETCH, versions="0-18", flexible="12+"):
     """Longest wait for `min_bytes` of data."""
     min_bytes: int = int32()
     max_bytes: int = int32("3+", default=2147483647)
-    """Of the whole answer. The first batch is sent even if it is larger (KIP-74)."""
+    """Limit of the whole response. The first batch is sent even if it is larger (KIP-74)."""
     isolation_level: int = int8("4+", default=0)
     """0 reads to the high watermark, 1 to the last stable offset (committed only)."""
     session_id: int = int32("7+", default=0)
@@ -94,7 +94,7 @@ class FetchResponse(Response, request=FetchRequest, versions="0-18", flexible="1
             """Records of one partition."""
 
             class DivergingEpoch(Struct):
-                """Up to where the follower's log agrees with the leader's (KIP-595)."""
+                """End of the agreement of the follower's log with the leader's (KIP-595)."""
 
                 epoch: int = int32(default=-1)
                 """Greatest epoch of the leader that is not above the follower's; -1 if the logs

@@ -10,7 +10,7 @@ from protocol.schema import Request, Response, Struct
 class JoinGroupRequest(Request, key=ApiKey.JOIN_GROUP, versions="0-9", flexible="6+"):
     """Become, or stay, a member of a classic group.
 
-    Answered when the rebalance has everybody, or has waited for them long enough.
+    Answered when all members have joined the rebalance, or its timeout has passed.
     """
 
     class Protocol(Struct):
@@ -66,7 +66,7 @@ class JoinGroupResponse(Response, request=JoinGroupRequest, versions="0-9", flex
 
 
 class SyncGroupRequest(Request, key=ApiKey.SYNC_GROUP, versions="0-5", flexible="4+"):
-    """Hand in (the leader) and receive (everybody) the assignment of a generation."""
+    """Send (the leader) and receive (all members) the assignment of a generation."""
 
     class Assignment(Struct):
         """Assignment of one member."""

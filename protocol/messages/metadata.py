@@ -64,7 +64,7 @@ class MetadataResponse(Response, request=MetadataRequest, versions="0-13", flexi
 
         error_code: int = int16()
         name: str | None = string(nullable="12+")
-        """Null if an id was asked for that no topic has."""
+        """Null for a requested id without a topic."""
         topic_id: UUID = uuid("10+", default=ZERO_UUID)
         is_internal: bool = boolean("1+", default=False)
         """True for `__consumer_offsets` and `__transaction_state`."""

@@ -28,7 +28,7 @@ class OffsetCommitRequest(Request, key=ApiKey.OFFSET_COMMIT, versions="0-10", fl
             committed_leader_epoch: int = int32("6+", default=-1)
             """Epoch of the last record that was read (KIP-320); -1 if not known."""
             commit_timestamp: int = int64("1", default=-1)
-            """In v1: when to count it as committed; -1 for now."""
+            """In v1: time of the commit; -1 for now."""
             committed_metadata: str | None = string(nullable="0+")
             """Any text; OFFSET_METADATA_TOO_LARGE past `offset.metadata.max.bytes`."""
 
@@ -45,7 +45,7 @@ class OffsetCommitRequest(Request, key=ApiKey.OFFSET_COMMIT, versions="0-10", fl
     """Empty for a commit from outside."""
     group_instance_id: str | None = string("7+", default=None, nullable="0+")
     retention_time_ms: int = int64("2-4", default=-1)
-    """In v2 to v4: how long to keep the positions; -1 for `offsets.retention.minutes`."""
+    """In v2 to v4: retention time of the offsets; -1 for `offsets.retention.minutes`."""
     topics: list[Topic] = array(Topic)
 
 

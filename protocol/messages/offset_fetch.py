@@ -34,7 +34,7 @@ class OffsetFetchRequest(Request, key=ApiKey.OFFSET_FETCH, versions="0-10", flex
 
         group_id: str = string()
         member_id: str | None = string("9+", default=None, nullable="0+")
-        """For groups of the new protocol (KIP-848); null for anybody."""
+        """For groups of the new protocol (KIP-848); null without a member."""
         member_epoch: int = int32("9+", default=-1)
         """For groups of the new protocol; -1 skips the check."""
         topics: list[Topic] | None = array(Topic, nullable="0+")

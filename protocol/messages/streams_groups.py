@@ -286,7 +286,7 @@ class StreamsGroupDescribeResponse(
             TopologyDescription, "1+", default=None, nullable="1+"
         )
         topology_description_status: int = int8("1+", default=0)
-        """0 not asked for, 1 not stored, 2 could not be fetched, 3 here (KIP-1331)."""
+        """0 not requested, 1 not stored, 2 could not be fetched, 3 available (KIP-1331)."""
         assignor_name: str | None = string("1+", default=None, nullable="1+")
         """The assignor of the next assignment (KIP-1357)."""
 

@@ -26,7 +26,7 @@ class AddPartitionsToTxnRequest(
         producer_id: int = int64()
         producer_epoch: int = int16()
         verify_only: bool = boolean(default=False)
-        """Add none: only say whether they belong to the transaction."""
+        """True to verify that they belong to the transaction, without adding them."""
         topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic)
 
     transactions: list[Transaction] = array(Transaction, "4+", default=())

@@ -69,9 +69,9 @@ TRANSACTIONAL_BIT: Final = 0x10
 CONTROL_BIT: Final = 0x20
 DELETE_HORIZON_BIT: Final = 0x40
 POINT_BIT: Final = 0x1000
-"""Ours: with the delay bit, a control batch that compaction leaves of a delivered one."""
+"""Ours: with the delay bit, a delivered batch that compaction reduced to a control batch."""
 RELAY_BIT: Final = 0x2000
-"""Ours: with the delay bit, says how far dead letters have come (`relay_batch`)."""
+"""Ours: with the delay bit, a batch with the progress of dead letters (`relay_batch`)."""
 DELAY_BIT: Final = 0x4000
 """Ours: the batch waits, was delivered, or cancels (`waiting_batch`). Clients do not look at it."""
 
@@ -154,7 +154,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_log_append_time(self) -> bool:
-        """Every record has `max_timestamp`, the time of the append, whatever its own delta says."""
+        """True if every record has `max_timestamp`, the append time, regardless of its delta."""
         return self.attributes & LOG_APPEND_TIME_BIT != 0
 
     @property

@@ -25,7 +25,7 @@ GZIP_FORMAT: Final = 16 + zlib.MAX_WBITS
 SIZE_BITS: Final = 0xFFFFFFFF
 XERIAL_HEADER_BYTES: Final = 16
 LONGEST_SIZE_BYTES: Final = 5
-"""Of the varint before raw snappy."""
+"""Longest varint before raw snappy, in bytes."""
 HIGH_BIT: Final = 0x80
 
 LZ4_FLAGS_AT: Final = 4
@@ -37,7 +37,7 @@ LZ4_DICTIONARY: Final = 0x01
 LZ4_HEADER_BYTES: Final = 7
 CONTENT_SIZE_BYTES: Final = 8
 SIZE_BYTES: Final = 4
-"""Of a block, and of a checksum."""
+"""Size of a block's length, and of a checksum."""
 LZ4_LENGTH: Final = (1 << 31) - 1
 LZ4_EMPTY_BLOCKS: Final = {1 << 31, 1}
 """Sizes of blocks that hold nothing: stored, and compressed. kafka-clients 2.8 fails on the latter.
@@ -88,7 +88,7 @@ def decompress_readable(
 
 
 def _gzip_fault(data: memoryview, size: int) -> str | None:
-    """Several members: the last says how much it holds, which is all unless others are empty."""
+    """Find several members: the last one's size differs from the total, unless others are empty."""
     (last,) = _size(data, len(data) - SIZE_BYTES)
     if last != size & SIZE_BITS:
         return f"the last member holds {last} of {size} bytes; one member may hold all"

@@ -163,7 +163,7 @@ def _too_large(codec: Codec, limit: int) -> ApiError:
 
 
 def _decompress_growing(codec: Codec, data: Buffer, limit: int) -> bytearray:
-    """Try with room that grows by `GROWTH`: these formats need not say how much they hold."""
+    """Try with room that grows by `GROWTH`: these formats may lack the decompressed size."""
     into = _DECOMPRESS_INTO[codec]
     room = min(limit, _first_guess(codec, data))
     while True:

@@ -22,7 +22,7 @@ from protocol.records.varints import HIGH_BIT, encode_varint
 NOT_PLAIN: Final = -1
 NULL_KEY: Final = b"\x01"
 MAX_ROOM: Final = 8193
-"""Of a value and its length, as long as that takes two bytes at most."""
+"""Largest size of a value and its length, while the length takes at most two bytes."""
 
 _FIXED_BYTES: Final = 5
 """Attributes, two deltas of zero, no key, no headers."""

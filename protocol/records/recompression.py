@@ -28,7 +28,7 @@ def recompress(
 ) -> bytearray | memoryview:
     """Check a client's batch by `rules`, and return it in their codec, or a waiting batch of it.
 
-    Raises what `check_produced` raises, and MESSAGE_TOO_LARGE when the result is. Takes
+    Raises the errors of `check_produced`, and MESSAGE_TOO_LARGE for too large a result. Takes
     milliseconds for a batch of 1 MB, up to 100 with gzip; safe on any thread.
     """
     sound = _recompressed(batch, rules, now_ms, api_version)

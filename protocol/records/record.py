@@ -1,7 +1,7 @@
 """The records inside a batch, one at a time.
 
-For what needs to see records: offsets by timestamp, compaction, the coordinators' logs. The paths
-of Produce and Fetch do not come here; they know a batch by its header (see `chain` for the check).
+Used where single records matter: offsets by timestamp, compaction, the coordinators' logs. The
+paths of Produce and Fetch only read the header of a batch (see `chain` for the check).
 
 Layout of one record, all numbers varints (KIP-98):
 
@@ -52,15 +52,15 @@ class Record(NamedTuple):
 _make_record = Record._make
 
 RecordFields = tuple[int, int, bytes | None, bytes | None, tuple[Header, ...]]
-"""Timestamp delta, offset delta, key, value and headers of a record as it stands in its batch."""
+"""Timestamp delta, offset delta, key, value and headers of a record in its batch."""
 
 
 def iterate_records(batch: Buffer, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
     """Every record of one whole batch, in order, decompressed to at most `limit` bytes.
 
     Compacted batches give the records that are left, under their own offsets. Raises ApiError:
-    INVALID_RECORD at a record that is damaged or when the count in the header is not the true one,
-    and what `decompress` raises. The checksum is not looked at.
+    INVALID_RECORD for a damaged record or a wrong count in the header, and the errors of
+    `decompress`. The checksum is not checked.
     """
     header = parse_header(batch)
     body = record_bytes(batch, header, limit)

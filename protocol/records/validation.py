@@ -89,12 +89,12 @@ class ProduceRules:
     target_codec: Codec | None = None
     """Codec that all batches are recompressed to; None keeps the producer's codec."""
     compression_level: int | None = None
-    """Of the target codec; None is that codec's own default."""
+    """Level of the target codec; None is that codec's own default."""
     max_decompressed_bytes: int = DEFAULT_LIMIT
     is_hurried: bool = False
     """True if a batch that is slow to check is left to others (LargeContentsError)."""
     pause: Callable[[], object] | None = None
-    """Is called now and then while a batch is looked into for long, on a thread."""
+    """Called at intervals during a long check of a batch, on a thread."""
     delays: DelayLimits | None = None
     """The topic's limits for delayed records; None without `delivery.delay.enable`."""
 
@@ -115,11 +115,11 @@ class RecordsRejectedError(ApiError):
 
 
 class AsideError(Exception):
-    """The batch takes too long where nobody may be held up: it is for `recompression` to check."""
+    """The batch takes too long to check on the event loop: it is left to `recompression`."""
 
 
 class OtherCodecError(AsideError):
-    """The batch is not in the codec that the topic wants."""
+    """The batch is not in the topic's codec."""
 
 
 class LargeContentsError(AsideError):

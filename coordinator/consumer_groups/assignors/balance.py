@@ -160,7 +160,7 @@ class _Balancer:
 
     @property
     def spread(self) -> int:
-        """By how much the loads differ of those that give now and those that take."""
+        """Difference between the loads of the current givers and takers."""
         return self._most_load - self._least_load
 
     def next_least_loaded(self) -> int:

@@ -152,7 +152,7 @@ def _leaving(group: ConsumerGroup, leaving: LeaveGroupRequest.Member) -> Consume
 def _classic(
     group: ConsumerGroup, member_id: str, instance_id: str | None
 ) -> tuple[ConsumerMember, ConsumerGroupMemberMetadataValue.ClassicMemberMetadata]:
-    """A member of the classic protocol, and its own words. Raises ApiError for anybody else."""
+    """A member of the classic protocol, and its metadata. Raises ApiError for any other."""
     if instance_id is None:
         member = group.members.get(member_id)
     else:

@@ -25,7 +25,7 @@ MEMBER_ID_OF_CLIENT_SINCE = 1
 def check_request(
     request: ConsumerGroupHeartbeatRequest, api_version: int, assignors: Sequence[str]
 ) -> None:
-    """Raise ApiError for a request that is wrong whatever the group is like."""
+    """Raise ApiError for a request that is invalid regardless of the group."""
     epoch = request.member_epoch
     if api_version >= MEMBER_ID_OF_CLIENT_SINCE or epoch > 0 or epoch == LEAVING_EPOCH:
         check_not_blank(request.member_id, "MemberId can't be empty.")
@@ -62,7 +62,7 @@ def _check_joining(request: ConsumerGroupHeartbeatRequest) -> None:
 
 
 def check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> None:
-    """Raise FENCED_MEMBER_EPOCH unless the member is in the epoch that it says.
+    """Raise FENCED_MEMBER_EPOCH unless the request has the member's epoch.
 
     One epoch behind is right if the answer that brought the next one was lost: then it owns
     nothing that it should not.

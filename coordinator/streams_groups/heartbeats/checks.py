@@ -25,7 +25,7 @@ MAX_TAGS: Final = 100
 
 
 def check_request(request: StreamsGroupHeartbeatRequest, max_tasks: int) -> None:
-    """Raise ApiError for a request that is wrong whatever the group is like."""
+    """Raise ApiError for a request that is invalid regardless of the group."""
     _check_supported(request)
     _check_lengths(request, max_tasks)
     check_not_blank(request.member_id, "MemberId can't be empty.")
@@ -110,7 +110,7 @@ def _check_joining(request: StreamsGroupHeartbeatRequest) -> None:
 
 
 def check_epoch(member: StreamsMember, epoch: int, said: SaidTasks) -> None:
-    """Raise FENCED_MEMBER_EPOCH unless the member is in the epoch that it says.
+    """Raise FENCED_MEMBER_EPOCH unless the request has the member's epoch.
 
     One epoch behind is right if the answer that brought the next one was lost: then it owns
     nothing that it should not.
