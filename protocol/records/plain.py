@@ -9,8 +9,8 @@ headers, and its deltas are known, then its length leaves nothing open but the v
                 timestamp delta┘   │   └ no key
                   offset delta 0 ──┘
 
-So the bytes before the value are made from the length once, kept, and compared in C. Any
-other record is not an error: it is read field by field (`outline`).
+So the bytes before the value are made from the length once, kept, and compared in C. Any other
+record is not an error: it is read field by field (`outline`).
 """
 
 from __future__ import annotations
