@@ -1,4 +1,4 @@
-"""What the files of all logs share: the file system and the bounds on what is open."""
+"""Resources shared by the files of all logs: the file system and the limits on open files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from storage.filesystem import FileSystem
 
 OPEN_FILES_LIMIT = 512
-"""Where no other is given; a broker's follows from the limit of descriptors."""
+"""Default limit; a broker derives its own from the limit of descriptors."""
 MAPPINGS_LIMIT = 8192
-"""Fixed: an eighth of what the kernel allows by default (`vm.max_map_count`)."""
+"""Fixed: an eighth of the kernel's default (`vm.max_map_count`)."""
 INDEX_DESCRIPTORS = int(sys.version_info < (3, 13))
-"""How many file descriptors a mapping holds: before 3.13, Python keeps a duplicate of its own."""
+"""File descriptors per mapping: before 3.13, Python keeps a duplicate of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +29,4 @@ class Disk:
     maps: OpenFileCache = field(default_factory=lambda: OpenFileCache(MAPPINGS_LIMIT))
     """Mapped indexes; the limit should stay well below the kernel's `vm.max_map_count`."""
     unsaved_epochs: set[str] = field(default_factory=set)
-    """Paths of leader epoch files that could not be opened to be written: somebody is to try again.
-    """
+    """Paths of leader epoch files whose write is pending, as they could not be opened."""

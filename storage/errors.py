@@ -1,4 +1,4 @@
-"""What storage refuses with: a failed disk at run time, an unusable directory at start-up."""
+"""Errors of storage: a failed disk at run time, an unusable directory at start-up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from protocol.errors import ApiError, ErrorCode
 
 EXHAUSTION: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""What opening or mapping a file fails with for want of descriptors or memory, and of no disk."""
+"""Errors of opening or mapping a file that signal a lack of descriptors or memory, not of disk."""
 
 
 class LogDirectoryError(ApiError):
@@ -39,14 +39,14 @@ class DirectoryRefusedError(Exception):
 
 
 class DamagedFileError(ApiError):
-    """A file does not hold what it should; the message says which and how."""
+    """A file is damaged; the message has the file and the damage."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, reason)
 
 
 class DamagedDelaysError(DamagedFileError):
-    """The delay index of a segment cannot be right; `LogDelays.rebuild` makes it anew."""
+    """The delay index of a segment is wrong; `LogDelays.rebuild` rebuilds it."""
 
     def __init__(self, reason: str, base_offset: int) -> None:
         super().__init__(reason)

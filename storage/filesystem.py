@@ -28,9 +28,9 @@ READ_MODE = 0o644
 
 WRITE = 0b010
 WRITE_AND_WAIT = 0b111
-"""All three flags of Linux's sync_file_range: wait for what is under way, write, wait."""
+"""All three flags of Linux's sync_file_range: wait for writes under way, write, wait."""
 NOT_TO_BE_HAD = (errno.ENOSYS, errno.EPERM)
-"""What containers and other kernels say to a call that they do not let through or do not know."""
+"""Errors of containers and other kernels for system calls they block or do not implement."""
 
 _replacements = itertools.count()
 _sync_file_range = getattr(ctypes.CDLL(None, use_errno=True), "sync_file_range", None)
@@ -39,15 +39,15 @@ if _sync_file_range is not None:
 
 
 LEADS_NOWHERE: Final = frozenset({errno.ENOENT, errno.ELOOP})
-"""What looking at the target of a symbolic link fails with when there is none."""
+"""Errors of following a symbolic link without a target."""
 
 
 class Stamp(NamedTuple):
-    """What is another one once a file was written, or names in a directory have changed."""
+    """Identity of a file or directory that changes when it is written, or names in it change."""
 
     inode: int
     changed_ns: int
-    """Kept by the system alone: nobody can set it back, as one can the time of modification."""
+    """Kept by the system: it cannot be set back, unlike the time of modification."""
     size: int
     modified_ms: int
 
@@ -68,7 +68,7 @@ class Entry(NamedTuple):
 
     @property
     def modified_ms(self) -> int:
-        """When its content was last changed, as far as one can tell."""
+        """Modification time of its content, as far as the system knows."""
         return self.stamp.modified_ms
 
 
@@ -89,16 +89,16 @@ class File(Protocol):
         """Return up to `length` bytes from `position`; fewer at the end of the file."""
 
     def write_at(self, position: int, data: Buffer) -> None:
-        """Write all of `data` at `position`, or raise; what a failed write left is undefined."""
+        """Write all of `data` at `position`, or raise; a failed write leaves undefined content."""
 
     def truncate(self, size: int) -> None:
         """Cut to, or extend with zeros to, `size` bytes."""
 
     def begin_write_out(self, position: int, length: int) -> None:
-        """Have the disk begin to take in what was written there, if it can be told so."""
+        """Have the disk begin to write out this range, where that is supported."""
 
     def write_out(self, position: int, length: int) -> None:
-        """Have the disk take in what was written there, and wait; only `sync` makes it durable."""
+        """Have the disk write out this range, and wait; only `sync` makes it durable."""
 
     def sync(self) -> None:
         """Return when everything written so far is on the disk."""
@@ -117,7 +117,7 @@ class FileSystem(Protocol):
         """Open for reading and writing."""
 
     def scan(self, path: str) -> list[Entry]:
-        """Return what a directory holds, in no order."""
+        """Entries of a directory, in no order."""
 
     def names(self, path: str) -> list[str]:
         """Return the names in a directory, in no order."""
@@ -126,7 +126,7 @@ class FileSystem(Protocol):
         """Return that of a file or directory; None when there is none."""
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory."""
+        """Return whether there is a file or directory."""
 
     def read(self, path: str) -> bytes:
         """Return a whole file."""
@@ -157,7 +157,7 @@ class FileSystem(Protocol):
 
     @property
     def syncs_together(self) -> bool:
-        """Whether to wait for many of them takes hardly longer than for one."""
+        """True if waiting for many files takes hardly longer than for one."""
 
     def sync_all(self) -> None:
         """Return when everything written by anyone is on the disk."""
@@ -199,7 +199,7 @@ class LocalFile:
 
     def __del__(self) -> None:
         # A region handed to a connection keeps its file open past eviction, truncation and
-        # deletion; the last one to let go closes it. At interpreter exit `os` may be gone.
+        # deletion; the last holder closes it. At interpreter exit `os` may be gone.
         with suppress(OSError, TypeError, AttributeError):
             os.close(self._descriptor)
 
@@ -267,7 +267,7 @@ class LocalFileSystem:
         return LocalFile(os.open(path, flags, READ_MODE))
 
     def scan(self, path: str) -> list[Entry]:
-        """Return what a directory holds."""
+        """Entries of a directory."""
         entries = []
         with os.scandir(path) as found:
             for entry in found:
@@ -289,14 +289,14 @@ class LocalFileSystem:
         return os.listdir(path)  # noqa: PTH208
 
     def stamp(self, path: str) -> Stamp | None:
-        """Return what the system notes of a file."""
+        """Inode and times of a file."""
         try:
             return _stamp_of(os.stat(path))  # noqa: PTH116
         except FileNotFoundError:
             return None
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory."""
+        """Return whether there is a file or directory."""
         return os.path.exists(path)  # noqa: PTH110 - paths are strings here, for speed and size
 
     def read(self, path: str) -> bytes:
@@ -359,7 +359,7 @@ class LocalFileSystem:
 
     @property
     def syncs_together(self) -> bool:
-        """Whether the system has asynchronous I/O."""
+        """True if the system has asynchronous I/O."""
         return linux_aio.is_available()
 
     def sync_all(self) -> None:

@@ -102,7 +102,7 @@ class Syncs:
             block.descriptor = descriptor
         taken = self._submit(len(descriptors))
         numbers = self._results(taken)
-        # What the kernel does not take in, for want of room or because it does not know how.
+        # Requests that the kernel refuses, for lack of room or as unsupported.
         return numbers + [sync_one(descriptor) for descriptor in descriptors[taken:]]
 
     def _submit(self, count: int) -> int:
@@ -112,7 +112,7 @@ class Syncs:
             while taken < count:
                 pointers = ctypes.byref(self._pointers, taken * ctypes.sizeof(ctypes.c_void_p))
                 taken += _call(self._calls.submit, self._context, count - taken, pointers)
-        except OSError:  # it concerns the next one, which is then waited for by itself
+        except OSError:  # it concerns the next one, which is then synced by itself
             return taken
         return taken
 
@@ -157,9 +157,9 @@ def sync_together(descriptors: Sequence[int]) -> list[int]:
 
 @cache
 def is_available() -> bool:
-    """Whether the system has it: asked once, for room for nothing, which it refuses.
+    """Return whether the system supports it: probed once, with 0 events.
 
-    To make a context and give it back takes 30 ms, and the event loop asks.
+    Creating and destroying a context takes 30 ms, and the event loop calls this.
     """
     try:
         _call(_calls().setup, 0, ctypes.byref(ctypes.c_ulong(0)))
@@ -182,7 +182,7 @@ def _calls() -> Calls:
 
 def _call(number: int, *arguments: object) -> int:
     """Make a system call; raises OSError."""
-    # A number by itself goes as an int, of which a register has only the lower half.
+    # A bare number is passed as an int, which sets only the lower half of a register.
     given = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
     result: int = _SYSCALL(ctypes.c_long(number), *given)
     if result < 0:

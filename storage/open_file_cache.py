@@ -1,12 +1,12 @@
-"""A bound on what is open at once: file handles and memory mappings.
+"""A bound on open resources: file handles and memory mappings.
 
-A broker may hold 50,000 partitions with several segments each, and the kernel gives a process
-some thousand descriptors and 65,530 mappings. What was used least recently is let go and opened
-again when it is needed.
+A broker may hold 50,000 partitions with several segments each, and the kernel gives a process some
+thousand descriptors and 65,530 mappings. The least recently used one is closed and opened again
+when needed.
 
 Second chance ("clock") rather than true least-recently-used order, because touching must cost an
-append no more than one attribute store: a holder that was used since the hand last passed gets
-another round, one that was not is released.
+append no more than one attribute store: a holder used since the hand last passed gets another
+round, any other is released.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class OpenFileCache:
         return len(self._holders)
 
     def make_room(self) -> None:
-        """Let go of what it takes to admit one more: before that gets its resource.
+        """Release resources to admit one more: call it before that one opens its own.
 
-        So those within the limit do with as many resources as it says, and at the limit it needs
-        none to be free elsewhere to get another one.
+        So those within the limit never hold more than it, and at the limit a new one does not need
+        a free resource elsewhere.
         """
         while len(self._holders) >= self.limit:
             self._release_one()
@@ -52,7 +52,7 @@ class OpenFileCache:
         self._holders[holder] = None
 
     def dismiss(self, holder: Holder) -> None:
-        """Stop counting `holder`, which has let its resource go by itself."""
+        """Stop counting `holder`, which has closed its resource."""
         self._holders.pop(holder, None)
 
     def _release_one(self) -> None:

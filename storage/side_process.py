@@ -1,8 +1,8 @@
-"""What every process beside the broker does: it reads lines, answers, and ends with the broker.
+"""Common part of each process beside the broker: it reads lines, answers, and ends with the broker.
 
-A thread reads standard input and takes the end of it for the end of the broker, whatever is being
-worked on. It may be a while until it comes to that, as such a process gives way to everybody; a
-broker that was started again meanwhile has the same files. So the kernel ends it, where it can.
+A thread reads standard input and takes its end for the end of the broker, whatever the process is
+working on. At idle priority that may take a while; a broker restarted meanwhile has the same files.
+So the kernel ends the process, where it can.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SideProcess:
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def run(self, work: Callable[[bytes], None]) -> None:
-        """Call `work` with each line that asks for it; the end of input ends the process."""
+        """Call `work` with each job line; the end of input ends the process."""
         _end_with_parent()
         threading.Thread(target=self._read, name="input", daemon=True).start()
         while True:
@@ -66,7 +66,7 @@ class SideProcess:
     def _read(self) -> None:
         for line in self._source:
             self._lines.put(line)
-        os._exit(0)  # whatever is being written is worth nothing without the broker
+        os._exit(0)  # unfinished output is useless without the broker
 
 
 def _end_with_parent() -> None:
@@ -77,9 +77,9 @@ def _end_with_parent() -> None:
 
 
 def yield_to_everybody() -> None:
-    """Take the processor only when nobody else wants it."""
+    """Run at idle priority."""
     os.nice(LEAST_PRIORITY)
     if hasattr(os, "SCHED_IDLE"):
         # With the least priority alone, one that wakes up may have to wait for the end of a slice
-        # of some milliseconds; who has the processor as idle is put off it at once.
+        # of some milliseconds; one at idle priority is preempted at once.
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

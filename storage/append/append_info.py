@@ -1,4 +1,4 @@
-"""What an append did."""
+"""Result of an append."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ NO_TIMESTAMP: Final = -1
 
 
 class AppendInfo:
-    """What an append did, as the answer to the producer needs it.
+    """Result of an append, with the fields that a Produce response needs.
 
-    No dataclass, as one is made for each batch: compiled, a dataclass takes three times as long to
-    make as in plain Python, and an ordinary class a fraction of that.
+    Not a dataclass: one is created for each batch, and a compiled dataclass takes three times as
+    long to create as in plain Python, an ordinary class a fraction of that.
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""Who appends to a log as its leader, and what is known of a batch beside its bytes."""
+"""Origin of a leader append, and the facts about a batch that its bytes do not carry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class AppendOrigin(Enum):
-    """Who appends, which decides what is checked."""
+    """Origin of an append; decides which checks apply."""
 
     CLIENT = "client"
     """A producer: everything is checked."""
@@ -23,13 +23,13 @@ class AppendOrigin(Enum):
 
 
 class AppendSource(NamedTuple):
-    """What comes with a batch; the constants below are what most appends need."""
+    """Properties passed along with a batch; the constants below cover most appends."""
 
     origin: AppendOrigin = AppendOrigin.CLIENT
     api_version: int = NEWEST_VERSION
-    """Of Produce: by what it allows a client's batch is checked."""
+    """Version of Produce, which decides on the checks of a client's batch."""
     guard: VerificationGuard | None = None
-    """Shows that the coordinator knows of the transaction that the batch begins (KIP-890)."""
+    """Proof that the coordinator knows the transaction that the batch begins (KIP-890)."""
     transaction_version: int = 0
     """Of a marker: from 2 on its epoch is one above that of the transaction's records."""
 

@@ -1,7 +1,7 @@
-"""Appending to a log what its leader sent: the same bytes, in segments that begin where its do.
+"""Appends of a leader's records to a follower's log: the same bytes, in equal segments.
 
-A large piece may be written by another thread: `begin` checks it and returns what writes it,
-`finish` takes in what was written, unless the log has changed meanwhile.
+A large piece may be written by another thread: `begin` checks it and returns the write, `finish`
+accounts for it, unless the log has changed meanwhile.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from storage.segment.segment import Segment
 
     Run = list[tuple[int, BatchHeader]]
-    """Batches that one write takes: where each lies in what was received, and its header."""
+    """Batches of one write: their positions in the received bytes, and their headers."""
 
 
 class PendingAppend(NamedTuple):
-    """What a leader sent, checked, while another thread writes it."""
+    """Checked batches from the leader, while another thread writes them."""
 
     view: memoryview
     run: Run
@@ -60,12 +60,12 @@ class FollowerAppends:
         self._rolls = rolls
 
     def append(self, records: Buffer, now_ms: int) -> AppendInfo | None:
-        """Append whole batches as the leader sent them; a cut-off last one is left out.
+        """Append whole batches as sent by the leader; a trailing partial batch is left out.
 
-        None when there is no whole batch. Raises ApiError CORRUPT_MESSAGE at a wrong checksum and
-        OFFSET_OUT_OF_RANGE at an offset that is in the log already, and RECORD_LIST_TOO_LARGE at a
-        batch that fits into no segment; what comes before is appended. LogDirectoryError when the
-        disk fails.
+        Returns None if there is no whole batch. Raises ApiError CORRUPT_MESSAGE for a wrong
+        checksum, OFFSET_OUT_OF_RANGE for an offset that is already in the log, and
+        RECORD_LIST_TOO_LARGE for a batch that does not fit into a segment; the batches before it
+        are appended. Raises LogDirectoryError if the disk fails.
         """
         view = memoryview(records)
         first_offset = None
@@ -87,11 +87,11 @@ class FollowerAppends:
         )
 
     def begins_within(self, records: Buffer) -> int | None:
-        """Where the first batch in `records` begins, if this log is to begin within it.
+        """Base offset of the first batch in `records`, if this log must start over within it.
 
-        So it is if the leader's log starts within a batch, as after DeleteRecords: the log holds
-        nothing, the batch has what comes next, and the log must start over where the batch begins
-        (`UnexpectedAppendOffsetException` in Apache Kafka's `Partition`).
+        That is the case if the leader's log starts within a batch, as after DeleteRecords: this log
+        is empty, the batch contains the next offset, and the log must start over at the base offset
+        of the batch (`UnexpectedAppendOffsetException` in Apache Kafka's `Partition`).
         """
         end, active = self._offsets.log_end_offset, self._segments.active
         if active.size or active.base_offset != end or len(self._segments) > 1:
@@ -132,7 +132,7 @@ class FollowerAppends:
         return True
 
     def _runs(self, view: memoryview) -> Iterator[Run]:
-        """Positions and headers of the batches in `view`, grouped by what one write can take.
+        """Positions and headers of the batches in `view`, grouped into writes.
 
         A run ends where the leader's segment would have rolled by size, so that the segments of all
         replicas begin at the same offsets. Rolls by time end a run too late at worst.
@@ -206,6 +206,6 @@ class FollowerAppends:
 
 
 def _span(run: Run) -> slice:
-    """Where the batches of a run lie."""
+    """Byte range of the batches of a run."""
     position, last = run[-1]
     return slice(run[0][0], position + last.size_in_bytes)

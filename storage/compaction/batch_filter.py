@@ -1,16 +1,16 @@
-"""What compaction leaves of one batch: all of it, some of its records, an empty batch, or nothing.
+"""Outcome of compaction for one batch: kept, some records kept, emptied, or dropped.
 
 The rules, which are Apache Kafka's:
 
 - Of each key the newest record stays, among those up to where the map of keys reaches; records
   past that stay untouched. Records without a key go.
 - A tombstone (a key with a null value) and the marker of a transaction without data first get a
-  delete horizon, `delete.retention.ms` from the cleaning that first meets them, so that readers
-  who are behind see them; when that has passed they go (KIP-534).
+  delete horizon, `delete.retention.ms` from the cleaning that first meets them, so that lagging
+  readers see them; when that has passed they go (KIP-534).
 - The data of aborted transactions goes. Markers are never compared by key: all commits have one.
 - The batch with the last data of an active producer stays, emptied if need be, because its
-  sequence numbers tell duplicates from news; of a producer without data its marker does. And the
-  last batch of a segment stays like that, so that the segment still says where it ends.
+  sequence numbers identify duplicates; of a producer without data its marker stays. The last batch
+  of a segment stays likewise, to keep the end offset of the segment.
 
 A batch that keeps all its records is copied as it is, bytes and compression.
 """
@@ -52,11 +52,11 @@ class BatchFilter:
         self.horizons = horizons
         self._producers = producers
         self.keyless = 0
-        """Records that were dropped for want of a key."""
+        """Records that were dropped because they have no key."""
         self._kept: Iterator[KeptRecords] = iter(())
 
     def look_at(self, batches: Sequence[tuple[BatchHeader, Buffer]]) -> None:
-        """What `apply` will be asked for next, in this order, though not for all of it."""
+        """Batches that `apply` will be called for next, in this order; some may be skipped."""
         self._kept = self._sieve.sift(
             [one for one in batches if one[0].record_count and not one[0].is_control]
         )
@@ -64,10 +64,10 @@ class BatchFilter:
     def apply(
         self, header: BatchHeader, batch: Buffer, *, is_discardable: bool, is_last: bool
     ) -> Whole | bytearray:
-        """What stays of `batch`, one of those that were looked at.
+        """Outcome for `batch`, one of those passed to `look_at`.
 
         `is_discardable`: it is data of an aborted transaction, or a marker without data. `is_last`:
-        it is the last of what will be one segment.
+        it is the last batch of a future segment.
         """
         is_needed = is_last or self.is_newest_of_producer(header)
         is_dropped = is_discardable and (
@@ -89,7 +89,7 @@ class BatchFilter:
         return kept.batch(horizon_ms)
 
     def is_newest_of_producer(self, header: BatchHeader) -> bool:
-        """Whether the state of an active producer rests on this batch."""
+        """Return whether the state of an active producer rests on this batch."""
         if not header.has_producer_id or (last := self._producers.get(header.producer_id)) is None:
             return False
         if last.last_offset >= 0:
@@ -115,10 +115,10 @@ class BatchFilter:
 
 
 def _sound(kept: KeptRecords) -> KeptRecords:
-    """What was given.
+    """Return `kept` if its batch is sound.
 
-    Raises DamagedFileError for a batch that cannot be what was written, ApiError(INVALID_RECORD)
-    for one whose records make no sense.
+    Raises DamagedFileError for a batch that differs from the one written, ApiError(INVALID_RECORD)
+    for one with malformed records.
     """
     if kept.error is not None:
         raise kept.error

@@ -1,4 +1,4 @@
-"""Whether a log is worth cleaning, and which part of it may be: a decision, no deed.
+"""Choice of the logs to clean and of the range to clean in each; decides only, changes nothing.
 
     segments    |0      |100    |200    |300    |400      active
     clean up to                  ^ 200
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cleanable:
-    """What there is to clean in one log."""
+    """Cleanable range of one log."""
 
     log: Log
     first_dirty_offset: int
     end_offset: int
-    """Where the first segment begins that must stay as it is."""
+    """Base offset of the first segment that must stay as it is."""
     clean_bytes: int
     cleanable_bytes: int
     is_overdue: bool
@@ -46,13 +46,13 @@ class Cleanable:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the log should be cleaned now."""
+        """Return whether the log should be cleaned now."""
         is_dirty = self.ratio > self.log.config.min_cleanable_dirty_ratio
         return self.cleanable_bytes > 0 and (is_dirty or self.is_overdue)
 
 
 def assess(log: Log, now_ms: int) -> Cleanable | None:
-    """What there is to clean in `log`; None when it is not compacted or has one segment only."""
+    """Cleanable range of `log`; None if it is not compacted or has a single segment."""
     segments = log.segments
     if COMPACT not in log.config.cleanup_policy or len(segments) == 1:
         return None
@@ -73,7 +73,7 @@ def assess(log: Log, now_ms: int) -> Cleanable | None:
 def make_job(
     chosen: Cleanable, limits: CleanerLimits, now_ms: int, hash_seed: bytes
 ) -> CleaningJob:
-    """What the process that cleans needs to know. Reads only, and may run on any thread.
+    """Job description for the cleaner process. Reads only, and may run on any thread.
 
     `hash_seed` is 32 random bytes.
     """
@@ -101,17 +101,17 @@ def make_job(
 
 
 def _first_dirty(log: Log) -> int:
-    """Where the last cleaning ended; the start of the log when that is not an offset of it."""
+    """First dirty offset: the end of the last cleaning; the log start if out of range."""
     cleaned = log.cleaned_offset
     is_sound = log.log_start_offset <= cleaned <= log.log_end_offset
     return cleaned if is_sound else log.log_start_offset
 
 
 def _first_uncleanable(log: Log, first_dirty: int, now_ms: int) -> int:
-    """Neither the active segment, nor what is undecided, nor what is younger than the least lag.
+    """End of the cleanable part: before the active segment, undecided and too young records.
 
-    Nor, with delays, what is not on the disk for certain: a record that waited is dropped since the
-    log says that it was delivered.
+    With delays, also before records not certainly on the disk: a record that waited is dropped
+    because the log shows its delivery.
     """
     offset = min(log.last_stable_offset, log.segments.active.base_offset)
     if log.delays.exist:

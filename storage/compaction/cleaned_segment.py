@@ -1,10 +1,9 @@
-"""A new segment under names with `.cleaned`, which mean nothing to anybody until they are swapped.
+"""A new segment in `.cleaned` files, which are ignored by all readers until they are swapped in.
 
-The `.log` file is written as it comes. Every so often the disk is told to take in what there is,
-and waited for if it has not yet taken in what it was told before: it works meanwhile, and never
-gets a gigabyte at once. The file is made durable once, at the end: each time that is done, what the
-broker itself writes may have to wait for the file system's journal. The indexes are small and kept
-in memory until the end.
+The `.log` file is written as data comes. At intervals a write-out of the new pages is started,
+after waiting for the previous one: the disk works meanwhile, and never gets a gigabyte at once. The
+file is fsynced once, at the end: each fsync may make the broker's own writes wait for the file
+system's journal. The indexes are small and kept in memory until the end.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from storage.segment.aborted_index import AbortedTransaction
 
 WRITE_OUT_BYTES: Final = 16 << 20
-"""How much the disk is told to take in at a time; the flush at the end finds little left."""
+"""Bytes per write-out to the disk; leaves little for the final fsync."""
 NO_TIMESTAMP: Final = -1
 
 

@@ -1,9 +1,9 @@
-"""What compaction must leave of delays, in a log in which records wait or have waited.
+"""Bounds within which compaction may touch a log in which records wait, or have waited.
 
-Where delivery has come to follows from the log (`broker.delivery.waiting_records`), and the cleaner
-must not change what follows. A record that waits takes no part in compaction: its key counts from
-its delivery on, at the offset at which it is delivered. Of what lies in the segments to be cleaned,
-the last delivered batch says from which offset on records wait; that is all there is to go by:
+The delivery position follows from the log (`broker.delivery.waiting_records`), and cleaning must
+not change it. A record that waits takes no part in compaction: its key counts from its delivery on,
+at the offset at which it is delivered. Among the segments to be cleaned, the last delivered batch
+alone shows from which offset on records wait:
 
     offset   5      10       20         30        40         50
              waits  waits    delivered  waits     delivered  delivered
@@ -11,18 +11,18 @@ the last delivered batch says from which offset on records wait; that is all the
                              ^ delivered from     ^ these three keep their times and points
                     ^ waiting from: from here on nothing that waits, cancels or commits is touched
 
-- Before `waiting_from` nothing waits: batches that wait, cancel or say how far dead letters have
-  come are dropped, and markers go as they do elsewhere.
-- From `waiting_from` on they stay, byte for byte: a leader that begins reads them.
+- Before `waiting_from` nothing waits: batches that wait, cancel, or record dead-letter progress
+  are dropped, and markers are treated as in other logs.
+- From `waiting_from` on they stay, byte for byte: a new leader reads them.
 - Delivered records are ordinary data with keys. From `delivered_from` on, the last delivered batch
   before `waiting_from`, each batch keeps its due time and point, whatever becomes of its records:
-  what waits behind it is due no earlier. Before, one that loses records is a delivered batch no
-  more.
-- Of what says how far dead letters have come, the last stays.
+  later waiting records are due no earlier. Before that, a batch that loses records stops being a
+  delivered batch.
+- Of the batches that record dead-letter progress, the last stays.
 
-Each replica cleans its own log by what that holds, below its high watermark and on its disk. One
-that was cleaned further by the leader it was copied from lacks some of it, which is no worse than
-cleaning it here.
+Each replica cleans its own log by the contents of that log, below its high watermark and on its
+disk. A log copied from a leader that had cleaned further lacks some of these batches, which is
+equivalent to cleaning it here.
 """
 
 from __future__ import annotations

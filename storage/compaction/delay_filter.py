@@ -1,4 +1,4 @@
-"""What compaction leaves of batches that have to do with delays, by the rules of `delay_bounds`."""
+"""Outcome of compaction for batches that concern delays, by the rules of `delay_bounds`."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class DelayFilter:
     def __init__(
         self, bounds: DelayBounds, ordinary: BatchFilter, transactions: OngoingTransactions
     ) -> None:
-        """`ordinary` decides on their records, and on what is as elsewhere."""
+        """`ordinary` decides on their records, and on all other batches."""
         self._bounds = bounds
         self._ordinary = ordinary
         self._transactions = transactions
 
     def apply(self, header: BatchHeader, batch: Buffer, *, is_last: bool) -> Whole | bytearray:
-        """What stays of a batch; not for the marker of a transaction.
+        """Outcome for a batch that is not a transaction marker.
 
-        `is_last`: it is the last of what will be one segment.
+        `is_last`: it is the last batch of a future segment.
         """
         kind = kind_of(header)
         if kind is DelayKind.WAITING:
@@ -78,9 +78,9 @@ def _remainder(batch: Buffer, stays: Whole | bytearray) -> bytearray:
 
 
 def _dropped(header: BatchHeader, *, is_needed: bool) -> Whole | bytearray:
-    """Nothing, or a batch of no records if its offsets or sequence numbers are needed.
+    """Drop a batch, or empty it if its offsets or sequence numbers are needed.
 
-    That is data to everybody, without the marks of delays.
+    An emptied batch is ordinary data, without the marks of delays.
     """
     if not is_needed:
         return Whole.DROPPED

@@ -1,7 +1,7 @@
-"""What one cleaning is asked to do and what it answers, as values and as lines of JSON.
+"""Requests and reports of one cleaning, as values and as lines of JSON.
 
-The lines go between the broker and the process that cleans: a job, then for each new segment the
-news that it is written and the word to go on, then the end.
+The lines go between the broker and the cleaner process: a job, then for each new segment the report
+that it is written and the go-ahead, then the end.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from storage.segment.file_names import (
 )
 
 GO_ON = b"go on\n"
-"""What the process waits for after each new segment, before it tells of anything more."""
+"""Go-ahead that the process waits for after each new segment, before any further report."""
 
 
 class LastOfProducer(NamedTuple):
-    """Where the newest state of an active producer stands in the log."""
+    """Newest state of an active producer in the log."""
 
     last_offset: int
     """Of its last data; -1 when only a marker is left."""
@@ -37,24 +37,24 @@ class SourceSegment(NamedTuple):
     offset_index_size: int
     time_index_size: int
     modified_ms: int
-    """When its `.log` file was last changed; what replaces it says the same."""
+    """Modification time of its `.log` file; inherited by its replacement."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleanerLimits:
-    """What one cleaner process may use."""
+    """Resources of one cleaner process."""
 
     memory_bytes: int
     """Of `log.cleaner.dedupe.buffer.size`, its share."""
     load_factor: float
     buffer_bytes: int
-    """What it reads and writes at a time."""
+    """I/O buffer size, in bytes."""
     bytes_per_second: float
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentLimits:
-    """How large a new segment may be."""
+    """Size limits of a new segment."""
 
     segment_bytes: int
     index_bytes: int
@@ -76,7 +76,7 @@ class CleaningJob:
     producers: dict[int, LastOfProducer]
     now_ms: int
     hash_seed: str
-    """Random bytes, as hexadecimal digits: keys are told apart by a hash that nobody can know."""
+    """Random bytes, as hexadecimal digits: an unpredictable seed for the hashes of keys."""
     delete_retention_ms: int
     segment_limits: SegmentLimits
     limits: CleanerLimits
@@ -111,7 +111,7 @@ class CleanedGroup:
     offset_index_size: int
     time_index_size: int
     has_aborted: bool
-    """Whether there is a transaction index."""
+    """True if there is a transaction index."""
     delay_index_size: int
     modified_ms: int
 
@@ -130,7 +130,7 @@ class CleaningDone:
     """All groups are written."""
 
     end_offset: int
-    """Up to here the log is clean now; less than was asked for if there were too many keys."""
+    """End of the clean part of the log; lower than requested if there were too many keys."""
     bytes_read: int
     bytes_written: int
     keyless: int
@@ -142,13 +142,13 @@ NO_SEGMENT: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class CleaningFailed:
-    """The job came to an end before its time; what was swapped in before is whole."""
+    """Failure of a job; groups swapped in before are complete."""
 
     message: str
     errno: int = 0
-    """What the operating system said, if it was that."""
+    """Error number of the operating system, if the failure was an OSError."""
     damaged_delays: int = NO_SEGMENT
-    """Base offset of the segment whose delay index is to be made anew, if it was that."""
+    """Base offset of the segment whose delay index has to be rebuilt, if that was the failure."""
 
 
 Report = CleanedGroup | CleaningDone | CleaningFailed

@@ -1,4 +1,4 @@
-"""Which records of some batches stay, by the rule of `batch_filter`, for all of them at once."""
+"""Records of several batches that stay, by the rules of `batch_filter`, decided all at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Horizons:
-    """Times and offsets that one cleaning goes by."""
+    """Times and offsets that bound one cleaning."""
 
     now_ms: int
     delete_retention_ms: int
@@ -35,7 +35,7 @@ class Horizons:
 
 
 class KeptRecords:
-    """What stays of the records of one batch."""
+    """Records of one batch that stay."""
 
     __slots__ = ("_index", "_kept", "_opened", "count", "has_tombstones", "header", "keyless")
 
@@ -48,8 +48,8 @@ class KeptRecords:
     ) -> None:
         """`kept` is a column of `opened`, this the batch at `index`.
 
-        `counts` are of its records that stay, of the tombstones among them, and of those that are
-        dropped for want of a key.
+        `counts` are of its records that stay, of the tombstones among them, and of those dropped
+        because they have no key.
         """
         self._opened = opened
         self._index = index
@@ -60,7 +60,7 @@ class KeptRecords:
 
     @property
     def error(self) -> ApiError | None:
-        """What is wrong with the batch; if anything, nothing else here is true."""
+        """Error in the batch; if there is one, all other attributes are void."""
         return self._opened.errors.get(self._index)
 
     def batch(self, delete_horizon_ms: int | None) -> bytearray:
@@ -86,7 +86,7 @@ class RecordSieve:
         self._horizons = horizons
 
     def sift(self, batches: Sequence[tuple[BatchHeader, Buffer]]) -> Iterator[KeptRecords]:
-        """What stays of each of `batches`, of which none is empty and none holds markers."""
+        """Records that stay of each of `batches`; none of them is empty or holds markers."""
         for opened in open_batches(batches):
             kept, is_keyless = self._kept(opened)
             counts = zip(
@@ -99,13 +99,13 @@ class RecordSieve:
                 yield KeptRecords(opened, index, kept, each)
 
     def everything(self, header: BatchHeader, batch: Buffer) -> KeptRecords:
-        """All records of one batch, whatever they are."""
+        """All records of one batch, without exception."""
         opened = next(open_batches([(header, batch)]))
         kept = np.ones(header.record_count, np.bool_)
         return KeptRecords(opened, 0, kept, (header.record_count, 0, 0))
 
     def _kept(self, opened: OpenedBatches) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-        """Columns: which records stay; which go for want of a key, if any."""
+        """Columns of the records that stay, and of those dropped for lack of a key, if any."""
         columns = opened.columns
         offsets = opened.base_offsets() + columns.offset_deltas
         keyed = np.flatnonzero(columns.key_sizes >= 0)
@@ -125,5 +125,5 @@ class RecordSieve:
 
 
 def is_past_horizon(header: BatchHeader, now_ms: int) -> bool:
-    """Whether the tombstones, or the marker, in a batch may go."""
+    """Return whether the tombstones, or the marker, in a batch may go."""
     return header.has_delete_horizon and header.base_timestamp <= now_ms

@@ -1,4 +1,4 @@
-"""Clean one log: read its dirty part for the newest offset of each key, then write all of it anew.
+"""Clean one log: read its dirty part for the newest offset of each key, then rewrite the log.
 
     segments   |0      |100    |200    |300    |400 (active)
     clean      |...............|                first dirty offset 200
@@ -8,8 +8,8 @@
 The map has a fixed size. If the keys of the dirty part do not fit, it reaches as far as they do;
 records behind that stay as they are, and the next cleaning begins there.
 
-Nothing here touches a file that the broker uses: what is written is named `.cleaned`. While the
-disk takes in one new segment, the next is written.
+Nothing here touches a file that the broker uses: the new ones end in `.cleaned`. While the disk
+writes one new segment, the next is built.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ def clean(
 ) -> Iterator[CleanedGroup | CleaningDone]:
     """Write one new segment for each item, which the caller puts in place; then the end.
 
-    `throttle` is told how many bytes were just read or written, and may take its time. `begin` is
-    given what waits for the disk, may begin it on another thread, and returns what waits for its
-    end. Raises ApiError (DamagedFileError among them) when the log is not sound, OSError when the
-    disk is not or is full; the segment begun then has left its files behind.
+    `throttle` gets the number of bytes just read or written, and may block. `begin` gets a function
+    that waits for the disk, may start it on another thread, and returns a function that waits for
+    its end. Raises ApiError (DamagedFileError among them) if the log is not sound, and OSError if
+    the disk fails or is full; the unfinished segment leaves its files behind.
     """
     reader = SourceReader(job, filesystem, throttle)
     hasher = KeyHasher(bytes.fromhex(job.hash_seed))
@@ -76,7 +76,7 @@ def clean(
             rewriting.rewrite(group, reader, target)
             indexes = target.finish(group[-1].modified_ms)
         except (ApiError, OSError):
-            # What came before is whole, and makes room on a disk that is full.
+            # Earlier segments are whole, and swapping them in makes room on a full disk.
             yield from map(_flushed, under_way)
             raise
         yield from map(_flushed, under_way)

@@ -1,4 +1,4 @@
-"""Which neighbouring segments become one: compaction leaves small ones, and many would add up."""
+"""Grouping of neighbouring segments into one: compaction leaves many small ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def group_segments(
 
 
 class _Room:
-    """What is left in one group."""
+    """Room left in one group."""
 
     def __init__(self, limits: SegmentLimits) -> None:
         self._size = limits.segment_bytes

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 TOGETHER_BYTES: Final = 4 << 20
 TOGETHER_BATCHES: Final = 4096
-"""So much is handed out at once, or a little more, however little is read at a time."""
+"""Limits of one hand-out, exceeded by one batch at most; reads may be smaller."""
 
 
 class SourceReader:
-    """Reads what a job names; the files are those of the broker and are not changed."""
+    """Reads the segments of a job; the broker's files are not changed."""
 
     def __init__(
         self, job: CleaningJob, filesystem: FileSystem, throttle: Callable[[int], None]

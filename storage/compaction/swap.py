@@ -1,4 +1,4 @@
-"""Put a cleaned segment in the place of those it replaces, so that a crash at any point is mended.
+"""Swap in a cleaned segment for those it replaces, in steps that recover from any crash.
 
     written and on the disk    00.log.cleaned  00.index.cleaned ...
     1  promised                00.log.swap     00.index.swap ...       from here on it will happen
@@ -7,11 +7,10 @@
     4  in memory               one segment instead of two
 
 A start that finds `.cleaned` files undoes the group they belong to; one that finds only `.swap`
-files finishes steps 2 and 3 (`segment_files`). So that it can tell what belongs together, what an
-earlier cleaning left goes before the next begins (`discard_cleaned`); what is being written of the
-next group meanwhile has greater offsets. The names change on the event
-loop without a pause, so nobody sees the log in between; the files set aside go later, for readers
-that hold them.
+files finishes steps 2 and 3 (`segment_files`). To keep groups apart, the remains of an earlier
+cleaning are removed before the next begins (`discard_cleaned`); the group being written meanwhile
+has greater offsets. The names change in one callback of the event loop, so no reader sees an
+intermediate state; the files set aside are removed later, for the sake of readers that hold them.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class LogUnderCleaning:
         self._truncations = log.offsets.truncations
 
     def is_as_it_was(self) -> bool:
-        """Whether the log was neither cut nor went offline since."""
+        """Return whether the log was neither truncated nor taken offline since."""
         return (
             self.log.offsets.truncations == self._truncations and self.log.directory.failure is None
         )
@@ -45,9 +44,8 @@ class LogUnderCleaning:
     def swap_in(self, group: CleanedGroup) -> list[str] | None:
         """Put a group in place; returns files to remove later.
 
-        None, and nothing was done, when the log is not as it was: cut, or segments of the group
-        given up by retention. FileNotFoundError, and nothing was done, when a file of the new
-        segment is missing.
+        Returns None, without effect, if the log was truncated, or retention removed segments of the
+        group. Raises FileNotFoundError, without effect, if a file of the new segment is missing.
         """
         log = self.log
         first = log.segments.floor(group.sources[0])
@@ -65,7 +63,7 @@ class LogUnderCleaning:
                 missing = path + file_names.CLEANED
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), missing)
         with log.directory:
-            # The .log file first: an index whose .log is still a promise would be taken for one of
+            # The .log file first: an index with its .log not yet renamed would be taken for one of
             # before.
             for path in paths:
                 filesystem.rename(path + file_names.CLEANED, path + file_names.SWAP)
@@ -87,12 +85,12 @@ class LogUnderCleaning:
 
 
 def discard_cleaned(log: Log) -> None:
-    """Remove what an interrupted cleaning left; OSError when the directory is gone or sick.
+    """Remove the files of an interrupted cleaning; OSError if the directory is missing or faulty.
 
-    As long as it fails, no cleaning may begin: should the broker die in a later swap, what is left
-    here could be taken for part of that.
+    Until it succeeds, no cleaning may begin: after a crash in a later swap, these files could be
+    taken for part of that.
 
-    LogDirectoryError when it failed before, or when the log was deleted: what lies there may be of
+    LogDirectoryError if the directory is offline, or the log deleted: the files there may be of
     another one.
     """
     if log.directory.failure is not None:

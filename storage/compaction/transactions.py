@@ -1,8 +1,8 @@
-"""Which batches belong to aborted transactions, and which markers have outlived theirs.
+"""Aborted transactions of each batch, and markers that have outlived their data.
 
-The cleaner walks the log in order and says what it meets. The data of an aborted transaction can
-go at once. A marker can go once the cleaner meets it without having met data of its transaction:
-then an earlier cleaning has removed all of that, or there never was any (KIP-98, KIP-534). Until
+The cleaner walks the log in order and reports each batch. The data of an aborted transaction can go
+at once. A marker can go once the cleaner meets it without having met data of its transaction:
+either an earlier cleaning has removed all of it, or there never was any (KIP-98, KIP-534). Until
 then the marker of an aborted transaction keeps its entry in the `.txnindex`.
 
 A producer id has one transaction at a time, so the state is one entry per producer id:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class OngoingTransactions:
-    """State of the walk; made anew for each."""
+    """State of one walk."""
 
     __slots__ = ("_aborted", "_coming", "_committed", "_with_data")
 
@@ -42,7 +42,7 @@ class OngoingTransactions:
         """Producer ids that data of a committed transaction was met of."""
 
     def is_aborted(self, header: BatchHeader) -> bool:
-        """Note a data batch; tells whether its transaction was aborted."""
+        """Note a data batch; return whether its transaction was aborted."""
         if not header.is_transactional:
             return False
         self._begin_up_to(header)
@@ -53,7 +53,7 @@ class OngoingTransactions:
         return False
 
     def end(self, header: BatchHeader, batch: Buffer) -> tuple[bool, AbortedTransaction | None]:
-        """Note a control batch; tells whether it may go, and which index entry it must keep."""
+        """Note a control batch; return whether it may go, and the index entry it must keep."""
         self._begin_up_to(header)
         if header.record_count == 0:
             return True, None

@@ -1,7 +1,7 @@
-"""`python -m storage.compaction`: the process that cleans, one log after the other.
+"""`python -m storage.compaction`: the cleaner process; cleans one log after the other.
 
-It reads jobs and the word to go on from standard input and answers on standard output, a line each
-(`job`). It yields to everybody who wants the processor, and ends at once when the broker does.
+It reads jobs and go-aheads from standard input and answers on standard output, a line each (`job`).
+It runs at idle priority, and ends at once when the broker does.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ KEPT_BYTES: Final = 4 << 20
 
 
 class Worker:
-    """Cleans what it is told to."""
+    """Runs the cleaning jobs of the broker."""
 
     def __init__(self, process: SideProcess) -> None:
         self._process = process
         self._disk = ThreadPoolExecutor(1, "disk")
         self._is_waited_for = False
-        """Whether the broker still has to say that a segment is in its place."""
+        """True if the broker has yet to confirm that a segment is in place."""
 
     def work(self, line: bytes) -> None:
         """Do one job and report on it.
@@ -73,11 +73,12 @@ def main() -> None:
 
 
 def _keep_freed_memory() -> None:
-    """Have the C library keep buffers that are freed, as there is soon another of the same size.
+    """Have the C library keep freed buffers, as another of the same size is needed soon.
 
-    Otherwise each is given back to the system, and comes again page by page, which takes a tenth of
-    all time. glibc goes by the largest block that was freed so far (M_MMAP_THRESHOLD in mallopt(3),
-    and twice that for what it gives back). This one is never touched, so it takes no memory.
+    Otherwise each is returned to the system, and faulted in again page by page, which takes a tenth
+    of all time. glibc's threshold is the largest block freed so far (M_MMAP_THRESHOLD in
+    mallopt(3), and twice that for returning memory). This one is never touched, so it takes no
+    memory.
     """
     block = bytes(KEPT_BYTES)
     del block

@@ -1,15 +1,16 @@
-"""Whether the `.delays` of a log are what a clean stop has left, which no look at them tells.
+"""Sizes of the `.delays` files of each log at a clean stop, to detect changes since.
 
 A record in a log is found without any index; one that waits is not, if the delay index of its
-segment ends too soon or is gone. So a clean stop describes these files too, among the lines of
-`storage.directory.closed_logs`, for each log in which records wait, have waited, or may: its
-directory by inode, and what size each file has to have. The start makes void what has another size,
-before it forgets the description: whatever happens then, that is made anew from the log.
+segment is truncated or missing, which inspection of the file alone does not show. So a clean stop
+describes these files too, among the lines of `storage.directory.closed_logs`, for each log in which
+records wait, have waited, or may: its directory by inode, and the expected size of each file. The
+start voids each file of another size before it discards the description: after any later failure,
+that file is rebuilt from the log.
 
     flights-0:delays 2893741283 0,240,4711,48        the segments at 0 and 4711 have one
 
-A log that is not described was not stopped by this version, or is another one by now. If records
-may wait in it, its indexes are held against the log once.
+A log that is not described was not stopped by this version, or has been replaced. If records may
+wait in it, its indexes are checked against the log once.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
     from storage.filesystem import FileSystem, Stamp
 
 SUFFIX: Final = ":delays"
-"""Not to be had in the name of a log's directory."""
+"""Suffix that the name of a log's directory cannot have."""
 NOTHING: Final = "-"
 
 
 class ClosedDelays(NamedTuple):
-    """Those of one log."""
+    """Delay indexes of one log."""
 
     name: str
     """Of its directory."""
@@ -36,7 +37,7 @@ class ClosedDelays(NamedTuple):
     """By base offset, where there is one."""
 
     def are_of(self, stamp: Stamp) -> bool:
-        """Whether the log's directory is the same."""
+        """Return whether the log's directory is the same."""
         return stamp.inode == self.inode
 
 
@@ -47,7 +48,7 @@ def encode(known: ClosedDelays) -> str:
 
 
 def decode(line: str) -> ClosedDelays:
-    """What a line says."""
+    """Parse a line."""
     name, inode, column = line.split(" ")
     numbers = [] if column == NOTHING else list(map(int, column.split(",")))
     sizes = dict(zip(numbers[::2], numbers[1::2], strict=True))
@@ -55,7 +56,7 @@ def decode(line: str) -> ClosedDelays:
 
 
 def make_others_void(filesystem: FileSystem, directory: str, known: ClosedDelays) -> None:
-    """Let nobody believe an index that is not as it was left. Waits for the disk if there is one.
+    """Void indexes that differ from their description. Waits for the disk if there is one.
 
     The log lies in `directory`, a log directory.
     """

@@ -1,16 +1,16 @@
-"""The `.delays` of a segment: where in it the batches stand that have to do with delays.
+"""The `.delays` of a segment: positions of the batches in it that concern delays.
 
 Entries of 24 bytes in the order of the log: offset of the batch, its position with its kind in the
-lowest byte, its latest timestamp. The file is absent where there is no such batch, which is the
-rule, and a segment without one has no object of this class.
+lowest byte, its latest timestamp. The file is absent if there is no such batch, which is the rule,
+and a segment without one has no object of this class.
 
-What a batch says is always read from the log: the index only spares reading all of it. An entry
-gets here after its batch is in the log, so that a crash may lose it; recovery adds it again. Should
-the file not be opened for want of descriptors, entries wait in memory, and readers find them there.
+The contents of a batch are always read from the log: the index only spares reading all of it. An
+entry is added after its batch is in the log, so a crash may lose it; recovery adds it again. If the
+file cannot be opened for lack of descriptors, entries wait in memory, where readers find them.
 
-An index is void when it is known not to say what the log does. Its file then ends within an entry,
-so that a later process knows as well, and all that reads raises DamagedDelaysError until the index
-is made anew (`delay_rebuild`).
+An index is void if it is known to disagree with the log. Its file then ends within an entry, so
+that a later process detects it as well, and all reads raise DamagedDelaysError until the index is
+rebuilt (`delay_rebuild`).
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ ENTRIES_AT_A_TIME: Final = 256
 ENTRIES_SEARCHED: Final = 4096
 """Read together to find the last one of a kind, by one byte of each: a million take 10 ms."""
 PENDING_ENTRIES: Final = 64
-"""So many are written together; until then a reader gets them from memory."""
+"""Entries written together; until then a reader gets them from memory."""
 VOID_SIZE: Final = 1
-"""Of the file of a void index, which holds no whole entry. It comes about in one step."""
+"""File size of a void index: no whole entry. It is set in one step."""
 _KIND_BITS: Final = 8
 _KIND_AT: Final = 15
-"""Which byte of an entry holds its kind."""
+"""Byte of an entry that holds its kind."""
 
 
 class DelayKind(IntEnum):
-    """What a batch with the delay bit is, as its header tells."""
+    """Kind of a batch with the delay bit, by its header."""
 
     WAITING = 1
     """Records that wait, or a cancellation."""
@@ -58,7 +58,7 @@ class DelayKind(IntEnum):
     ENDED = 3
     """The end of a transaction."""
     RELAYED = 4
-    """How far dead letters have come."""
+    """Progress of dead letters."""
 
 
 class DelayEntry(NamedTuple):
@@ -111,16 +111,16 @@ class DelayIndex:
         """Entries in the file."""
         self._pending: tuple[DelayEntry, ...] = ()
         self.is_void = size % ENTRY.size > 0
-        """What is appended is left out, since it is in the log; truncation has nothing to do."""
+        """True if the index is void. Appends are then left out, truncation is a no-op."""
         self.changes = 0
-        """Another number when anything but an entry at the end has changed."""
+        """Changes with every modification but an appended entry."""
 
     def __len__(self) -> int:
         return self._count + len(self._pending)
 
     @property
     def may_hold(self) -> bool:
-        """Whether there is an entry, or may be one."""
+        """True if there is an entry, or may be one."""
         return self.is_void or len(self) > 0
 
     @property
@@ -134,7 +134,7 @@ class DelayIndex:
 
     @property
     def path(self) -> str:
-        """Where the file is, or would be."""
+        """Path of the file, which may not exist."""
         return file_names.segment_file(self._directory, self._base_offset, file_names.DELAY_INDEX)
 
     def append(self, entry: DelayEntry) -> None:
@@ -162,8 +162,8 @@ class DelayIndex:
     ) -> Iterator[DelayEntry]:
         """Entries of batches at or after `offset`, in order, as they were when this is called.
 
-        Raises DamagedDelaysError where there is no entry, or one that is out of order. With
-        `is_true`, also where the search was misled: it is asked for the entry before the first.
+        Raises DamagedDelaysError for a missing entry, or one out of order. With `is_true`, also if
+        the search was misled: it checks the entry before the first.
         """
         slot, written, pending = self._slot_of(offset), self._count, self._pending
         last = _before(self._base_offset)
@@ -202,9 +202,9 @@ class DelayIndex:
     def prepare_truncation(
         self, offset: int, is_true: Callable[[DelayEntry], bool]
     ) -> Callable[[], None]:
-        """Open what it takes to drop the entries at or after `offset`; returns what drops them.
+        """Open the files needed to drop the entries from `offset` on; return a function that does.
 
-        Where the search for them was misled, as `is_true` tells of an entry, the index is void.
+        If the search for them was misled, which `is_true` of an entry shows, the index is void.
         """
         if self.is_void:
             return self._note_change
@@ -228,13 +228,13 @@ class DelayIndex:
         return truncate
 
     def make_void(self) -> None:
-        """The index does not say what the log does: let nobody believe it, here or later."""
+        """Void the index, here and for later processes: it disagrees with the log."""
         self._prepare_void()()
 
     def salvage(self, position: int) -> bool:
         """After a crash: keep the sound entries of batches that begin before `position`.
 
-        Returns whether these are all that there were, as far as the file tells.
+        Returns whether no entry was lost, as far as the file shows.
         """
         self._note_change()
         self._pending = ()
@@ -251,7 +251,7 @@ class DelayIndex:
         return is_whole and (size % ENTRY.size == 0 or sound < size // ENTRY.size)
 
     def holds(self, slot: int, data: bytes) -> bool:
-        """Whether these are the entries from `slot` on, as they stand in the file."""
+        """Return whether these are the entries from `slot` on, as they stand in the file."""
         if self.is_void:
             return False
         in_file = min(slot + len(data) // ENTRY.size, self._count) - slot
@@ -356,7 +356,7 @@ class DelayIndex:
 
 
 def _before(base_offset: int) -> DelayEntry:
-    """Stands for what comes before the first entry of a segment."""
+    """Sentinel before the first entry of a segment."""
     return DelayEntry(base_offset - 1, -1, DelayKind.WAITING, 0)
 
 

@@ -1,22 +1,22 @@
-"""A `.delays` made anew from the headers of its segment, beside the one that is damaged, in steps.
+"""Rebuild of a damaged `.delays` from the headers of its segment, in steps, in a new file.
 
     rebuild = log.delays.rebuild(base_offset)
     while not rebuild.is_over:
-        for _ in rebuild.steps(): ...       others are served between two of them
+        for _ in rebuild.steps(): ...       other work runs between two of them
         rebuild.sync()                      on a thread
-        for _ in rebuild.steps(): ...       what was appended meanwhile
+        for _ in rebuild.steps(): ...       records appended meanwhile
         rebuild.put_in_place()              right after the last step
     rebuild.sync()                          on a thread
-    rebuild.close()                         however it ended
+    rebuild.close()                         in any case
 
-The entries are written to a file of their own, which takes the place of the old one in one step:
-readers see the old entries or the new ones. It is on the disk by then, because the start after a
-power failure believes what lies before the recovery point. A death before leaves a file that ends
-in `.tmp`, which the next start removes.
+The entries are written to a file of their own, which replaces the old one in one step: readers see
+the old entries or the new ones. It is on the disk by then, because the start after a power failure
+trusts everything before the recovery point. A crash before that leaves a file that ends in `.tmp`,
+which the next start removes.
 
 Between two steps the log may grow, be cut, or lose the segment to retention, compaction or its
-deletion. After a cut, or with another segment in its place, nothing more is done: what is still
-damaged then is met again.
+deletion. After a truncation, or with another segment in its place, the rebuild stops: damage that
+remains is found again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _numbers = itertools.count()
 
 
 class DelayRebuild:
-    """The work on one segment of a log. What it meets, it raises as all of the log does."""
+    """Rebuild of one segment's delay index. Errors are raised as by the log."""
 
     def __init__(self, contents: LogContents, base_offset: int) -> None:
         """Begin; the segment is that in which `base_offset` lies."""
@@ -60,7 +60,7 @@ class DelayRebuild:
 
     @property
     def is_over(self) -> bool:
-        """The index was made anew, or there is nothing to be made anew any more."""
+        """True if the index is rebuilt, or has become obsolete."""
         segments = self._files.segments
         is_there = segments[segments.floor(self._segment.base_offset)] is self._segment
         return self._new is None or not self._new.is_awaited or not is_there
@@ -75,16 +75,16 @@ class DelayRebuild:
             yield
 
     def sync(self) -> None:
-        """Have on the disk what was written, and its name; blocks the calling thread."""
+        """Sync the written file and its name to the disk; blocks the calling thread."""
         if self._new is not None:
             with self._files.place.directory:
                 self._new.sync()
             self._files.sync_names()
 
     def put_in_place(self) -> None:
-        """Do so, unless a flush has ended meanwhile that vouches for more than `sync` has seen.
+        """Do so, unless a flush has ended meanwhile that covers more than `sync` did.
 
-        Raises DamagedFileError if the index says what it did: then the log is damaged itself.
+        Raises DamagedFileError if the index is the same: then the log itself is damaged.
         """
         new = self._new
         if new is None or self.is_over:
@@ -94,13 +94,13 @@ class DelayRebuild:
                 new.put_in_place()
 
     def close(self) -> None:
-        """Remove what has come to nothing. What goes wrong with that, the next start puts right."""
+        """Remove an unfinished file. If that fails, the next start removes it."""
         if self._new is not None:
             self._new.close()
 
 
 def rebuild_at_once(segment: Segment, index: DelayIndex, filesystem: FileSystem) -> bool:
-    """Make an index anew when nobody is served yet; returns whether it is another one.
+    """Rebuild an index during start-up; return whether the new one differs.
 
     Raises DamagedFileError, and changes nothing, if the segment cannot be walked.
     """
@@ -125,7 +125,7 @@ class _NewFile:
         self._index = index
         self._filesystem = filesystem
         self._changes = index.changes
-        # A name of its own: one that was given up may still be about to remove its file.
+        # A name of its own: an abandoned rebuild may still be about to remove its file.
         self._path = f"{index.path}.{next(_numbers)}{file_names.TEMPORARY}"
         self._file = filesystem.open(self._path, create=True)
         self._position = 0
@@ -137,7 +137,7 @@ class _NewFile:
 
     @property
     def is_awaited(self) -> bool:
-        """The index is what it was when this was begun, but for what was appended."""
+        """True if the index is unchanged since the start of this, but for appends."""
         return self._segment.delays is self._index and self._index.changes == self._changes
 
     @property

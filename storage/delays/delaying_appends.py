@@ -1,8 +1,8 @@
-"""Appending as the leader to a log whose records may wait (`delivery.delay.enable`).
+"""Leader appends to a log whose records may wait (`delivery.delay.enable`).
 
 A batch with a delay in it is put into a waiting batch as it is (`protocol.delays.waiting_batch`),
-which is checked against its producer's sequence and written like any other. What has to do with
-delays is noted in the segment's `.delays`.
+which is checked against its producer's sequence and written like any other. Batches that concern
+delays are noted in the segment's `.delays`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def _ignore() -> None:
-    """Nobody delivers: this broker does not lead."""
+    """Default without delivery: this broker does not lead."""
 
 
 def _refuse(_offsets: Sequence[int]) -> None:
@@ -55,7 +55,7 @@ class DelayingAppends(LeaderAppends):
     def __init__(self, contents: LogContents, rules: LogRules, rolls: Rolls) -> None:
         super().__init__(contents, rules, rolls)
         self._is_of_client = False
-        """Whether what is being appended may be a client's cancellation."""
+        """True if the current append may be a client's cancellation."""
         self.listen(None, None)
 
     def listen(

@@ -1,6 +1,6 @@
-"""What of a log has to do with delays: waiting batches, delivered ones, ends of transactions.
+"""The part of a log that concerns delays: waiting batches, delivered ones, ends of transactions.
 
-A log without any, as nearly all are, has no file for them and pays a look at a field per segment.
+A log without any, as nearly all are, has no file for them; the cost is one field per segment.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WaitingRecord(NamedTuple):
     """Of the batch in which it waits."""
     received_ms: int
     number: int
-    """When it is to be delivered (`protocol.delays.delay_headers`)."""
+    """Delivery time (`protocol.delays.delay_headers`)."""
 
 
 class LogDelays:
@@ -55,15 +55,14 @@ class LogDelays:
 
     @property
     def exist(self) -> bool:
-        """Whether the log has a batch that has to do with delays, or may have."""
+        """True if the log has a batch that concerns delays, or may have."""
         return any(one.delays is not None and one.delays.may_hold for one in self._segments)
 
     def entries_from(self, offset: int) -> Iterator[DelayEntry]:
         """Entries of batches at or after `offset`, in order, some at a time.
 
-        The log may grow or lose its oldest segments meanwhile: the end is where nothing more was
-        when that was asked for. What an entry says of its batch is true once `read` or `check` has
-        held it against that.
+        The log may grow or lose its oldest segments meanwhile: iteration ends when no further entry
+        is found. An entry is reliable once `read` or `check` has compared it with its batch.
         """
         with self._place.directory:
             while (segment := self._segment_from(offset)) is not None:
@@ -92,7 +91,7 @@ class LogDelays:
         return entry
 
     def last_relay(self) -> Relay | None:
-        """How far dead letters have come, as the log says; None if it says nothing of it."""
+        """Progress of dead letters according to the log; None if it records none."""
         entry = self._last_of(DelayKind.RELAYED, NOTHING_WAITS)
         return None if entry is None else parse_relay(self.read(entry))
 
@@ -107,12 +106,12 @@ class LogDelays:
         return None
 
     def point(self, before: int = NOTHING_WAITS) -> DeliveryPoint:
-        """How far delivery has come before an offset, as the log says."""
+        """Progress of delivery before an offset, according to the log."""
         entry = self.last_delivered(before)
         return NOTHING_DELIVERED if entry is None else parse_point(self.read(entry))
 
     def read(self, entry: DelayEntry) -> memoryview:
-        """The whole batch of an entry. DamagedDelaysError when there is no such batch."""
+        """The whole batch of an entry. Raises DamagedDelaysError if there is no such batch."""
         with self._place.directory:
             found = self._find(entry)
             self._check(entry, None if found is None else found[2])
@@ -135,7 +134,7 @@ class LogDelays:
             return None if found is None else _batch_at(found[0], found[1])
 
     def rebuild(self, base_offset: int) -> DelayRebuild:
-        """Make the delay index of a segment anew, after a DamagedDelaysError."""
+        """Rebuild the delay index of a segment, after a DamagedDelaysError."""
         return DelayRebuild(self._contents, base_offset)
 
     def first_to_read(self, offset: int) -> int:
@@ -145,15 +144,15 @@ class LogDelays:
             return self._offsets.log_end_offset if found is None else found[1].base_offset
 
     def read_holding(self, offset: int) -> memoryview | None:
-        """The whole batch that holds `offset`; None when the log does not, or not any more."""
+        """The whole batch that holds `offset`; None if the log does not have it."""
         with self._place.directory:
             found = self._holding(offset)
             return None if found is None else _batch_at(*found)
 
     def waiting_at(self, offset: int) -> WaitingRecord | None:
-        """What is said of a record that waits at `offset`, or did; None if there is none.
+        """Delay of the record at `offset` that waits, or did; None if there is none.
 
-        It takes three short reads, however large the batch is.
+        Costs three short reads, whatever the size of the batch.
         """
         with self._place.directory:
             found = self._holding(offset)
@@ -173,9 +172,9 @@ class LogDelays:
             return WaitingRecord(header, said.received_ms, number)
 
     def needed_from(self) -> int:
-        """The offset from which on retention has to keep the log.
+        """Lowest offset that retention has to keep.
 
-        Exact where this broker leads and delivers, else as the log tells.
+        Exact on the broker that leads and delivers, else as recorded in the log.
         """
         tell = self._offsets.waiting_from
         return self.needed_as_told_by_log() if tell is None else tell()
@@ -183,8 +182,8 @@ class LogDelays:
     def needed_as_told_by_log(self) -> int:
         """The same by the last delivered batch, or the first that waits.
 
-        A delivery counts once it is committed: until then it may be cut off, and what it has
-        delivered waits again.
+        A delivery counts once it is committed: until then it may be truncated, and its records wait
+        again.
         """
         if not self.exist:
             return NOTHING_WAITS
@@ -196,10 +195,10 @@ class LogDelays:
         return NOTHING_WAITS
 
     def needed_for(self, first: int) -> int:
-        """What is needed if the first record that waits is at `first`.
+        """Lowest offset needed if the first record that waits is at `first`.
 
-        The last batch that was delivered before it is, too: a record is due no earlier than what
-        had been delivered when it came, whatever it states.
+        That includes the last batch delivered before it: a record is due no earlier than the
+        records delivered before it was appended, whatever time it states.
         """
         before = self.last_delivered(first)
         return first if before is None else before.offset
@@ -218,7 +217,7 @@ class LogDelays:
         return segment, position, header
 
     def _check_place(self, segment: Segment, entry: DelayEntry) -> None:
-        """Whether the entry is one of this segment, which is then the one to be made anew."""
+        """Check that an entry lies within its segment, whose index is damaged otherwise."""
         if not segment.base_offset <= entry.offset < self._end_of(segment):
             path = segment_file(self._place.path, segment.base_offset, DELAY_INDEX)
             text = f"{path}: offset {entry.offset} does not lie in the segment"
@@ -238,7 +237,7 @@ class LogDelays:
         raise DamagedDelaysError(f"{path}: there is no batch of {said}", segment.base_offset)
 
     def _check_log(self, segment: Segment, entry: DelayEntry) -> None:
-        """Whether it is the log that is damaged, and not what the entry says of it."""
+        """Raise DamagedFileError if the log itself is damaged, rather than its entry."""
         batch = _batch_at(segment, entry.position)
         if batch is None or parse_header(batch).base_offset != entry.offset:
             return

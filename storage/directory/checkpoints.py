@@ -37,9 +37,9 @@ def decode_offsets(data: bytes) -> dict[tuple[str, int], int]:
 
 
 def read_offsets(filesystem: FileSystem, path: str) -> tuple[dict[tuple[str, int], int], str]:
-    """Offsets in the file at `path`, and what is wrong with it ("" when nothing is).
+    """Offsets in the file at `path`, and its error ("" if there is none).
 
-    A missing file holds nothing and is not wrong.
+    A missing file is empty, not an error.
     """
     try:
         return decode_offsets(filesystem.read(path)), ""

@@ -1,6 +1,6 @@
-"""Closing all logs, so that the next start has nothing to do, and the mark that says so.
+"""Clean shutdown: all logs are closed, so that the next start has nothing to do, and marked so.
 
-One log that cannot be closed in order keeps no other from it, and its directory from being marked.
+A log that fails to close does not affect others, but its directory is not marked.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def mark(directories: Iterable[LogDirectory], logs: Sequence[Log]) -> None:
 
 
 def mark_clean(directory: LogDirectory) -> bool:
-    """Leave the mark of a clean stop; returns whether that went well, and tells if it did not."""
+    """Write the mark of a clean stop; return whether it was written, and log a failure."""
     path = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
     try:
         with directory:
@@ -66,7 +66,7 @@ def mark_clean(directory: LogDirectory) -> bool:
 
 
 class _Closing:
-    """What became of it so far."""
+    """Progress of closing."""
 
     def __init__(self, logs: Sequence[Log]) -> None:
         self._logs = logs
@@ -79,7 +79,7 @@ class _Closing:
                 step()
             except ExhaustedError:
                 for each in self._logs:
-                    each.release()  # nobody reads any more
+                    each.release()  # there are no more readers
                 step()
         except LogDirectoryError as error:
             if log.directory.failure is None:

@@ -1,22 +1,22 @@
-"""`closed-logs`: what a clean stop leaves of all logs of a directory, for a quick next start.
+"""`closed-logs`: state of all logs of a directory at a clean stop, for a quick next start.
 
-The start then makes each log of a line of it, without a look at its files: for 50,000 partitions
-that are 250,000 names that need not be read, and 100,000 files that need not be opened. The file is
-ours alone; Apache Kafka passes by what is no directory.
+The start then builds each log from a line of it, without inspecting its files: for 50,000
+partitions that saves reading 250,000 names and opening 100,000 files. The file is this broker's
+alone; Apache Kafka ignores everything that is not a directory.
 
-It may be believed only if nobody has used the directory since, so it names what would not be the
-same then: the mark of the clean stop, which every broker takes away when it starts and makes anew
-when it stops, and of each log its directory and its active segment. They are named by inode and
-time of change, neither of which a user can set: a copy, a backup that was restored, a file that was
-added, removed or cut make the log one that is looked at. That another segment than the active one
-was cut is noticed when that is first opened (`SegmentReading`). A start removes the file before
-anything is changed, so that no crash leaves it behind.
+It is valid only if the directory has not been used since, so it identifies what would have changed:
+the mark of the clean stop, which every broker removes when it starts and creates when it stops, and
+for each log its directory and its active segment. They are identified by inode and time of change,
+neither of which a user can set: after a copy, a restored backup, or a file added, removed or
+truncated, the log is inspected as usual. Truncation of a segment other than the active one is
+noticed when that is first opened (`SegmentReading`). A start removes the file before it changes
+anything, so that no crash leaves it behind.
 
     0 50000 2893741283 1837112 1795446876191000000    version, count, checksum of the rest, mark
     flights-0 ...                                     a line for each log, see `_encode`
     flights-0:delays ...                              see `storage.delays.closed_delays`
 
-Versions before the latter pass by such lines, and leave none.
+Versions without delays skip the last kind of line, and write none.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SEGMENT_FIELDS: Final = len(KnownSegment._fields)
 
 
 class ClosedLogs:
-    """The lines by the name of the log's directory; each is decoded when it is asked for."""
+    """Lines by the name of the log's directory; each is decoded on demand."""
 
     def __init__(self, lines: dict[bytes, bytes]) -> None:
         self._lines = lines
@@ -57,19 +57,19 @@ class ClosedLogs:
         return len(self._lines)
 
     def get(self, name: str, stamp: Stamp) -> KnownLog | None:
-        """What is known of the log in a directory that looks like this now; None if nothing is."""
+        """Recorded state of the log in a directory with this stamp; None if there is none."""
         line = self._lines.get(name.encode())
         known = None if line is None else _decode(line.decode())
         return known if known is not None and known.directory == seen(stamp) else None
 
     def delays(self) -> Iterator[ClosedDelays]:
-        """What is known of delay indexes."""
+        """Recorded delay indexes."""
         for key, line in self._lines.items():
             if key.endswith(closed_delays.SUFFIX.encode()):
                 yield closed_delays.decode(line.decode())
 
     def knows_delays(self, name: str, stamp: Stamp) -> bool:
-        """Whether the delay indexes of the log in a directory that looks like this are known."""
+        """Return whether the delay indexes of the log of this name and stamp are recorded."""
         line = self._lines.get(f"{name}{closed_delays.SUFFIX}".encode())
         return line is not None and closed_delays.decode(line.decode()).are_of(stamp)
 
@@ -95,7 +95,7 @@ def write(directory: LogDirectory, logs: Sequence[Log]) -> None:
 
 
 def take(directory: LogDirectory) -> tuple[bool, ClosedLogs]:
-    """Whether the last stop was a clean one, and what it left; both are void from now on."""
+    """Return whether the last stop was clean, and the logs it recorded; both become void."""
     filesystem = directory.disk.filesystem
     mark_path = f"{directory.path}/{file_names.CLEAN_SHUTDOWN}"
     path = f"{directory.path}/{file_names.CLOSED_LOGS}"
@@ -106,7 +106,7 @@ def take(directory: LogDirectory) -> tuple[bool, ClosedLogs]:
         make_others_void(filesystem, directory.path, known)
     filesystem.remove(path)
     filesystem.remove(mark_path)
-    # Else a loss of power could bring back both, and what is done from now on would be passed by.
+    # Else a power failure could bring back both, and hide later changes from the next start.
     filesystem.sync_directory(directory.path)
     return mark is not None, closed
 

@@ -1,4 +1,4 @@
-"""What DescribeLogDirs tells of log directories."""
+"""Descriptions of log directories for DescribeLogDirs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryDescription:
-    """One log directory; -1 for what an offline one cannot tell. Sizes in bytes."""
+    """One log directory; -1 for values unknown of an offline one. Sizes in bytes."""
 
     path: str
     error_code: ErrorCode

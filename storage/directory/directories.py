@@ -63,37 +63,37 @@ class LogDirectories:
         self.on_failure: Callable[[LogDirectory], None] | None = None
         """Called when a directory goes offline, on the thread that met the error."""
         self.on_exhaustion: Callable[[ExhaustedError], None] | None = None
-        """Called when a file could not be opened for want of descriptors, on any thread."""
+        """Called on any thread when a file could not be opened for lack of descriptors."""
         self.identity = MetaProperties()
-        """What the directories say they belong to."""
+        """Broker id and cluster id in the directories' `meta.properties`."""
         self._disk = disk
         self.settings = settings
         self._locks: list[File] = []
         self._is_loaded = False
         self._logs: dict[tuple[str, int], Log] = {}
         self._counts: Counter[str] = Counter()
-        """How many logs each directory holds."""
+        """Number of logs in each directory."""
         self._wanted_places: dict[tuple[str, int], LogDirectory] = {}
         self._unidentified: list[LogDirectory] = []
         self.revision = 0
-        """Another one whenever a log was added or removed."""
+        """Changes whenever a log is added or removed."""
         self.noted = NotedLogs()
         self._due_flushes = DueFlushes(disk, self.noted.timed)
         self._checkpoints = OffsetCheckpoints(self.directories)
         self._is_checkpoint_due = False
         self._removals = Removals()
         self.damages: dict[Log, DamagedDelaysError] = {}
-        """Where retention waits until a delay index is made anew."""
+        """Logs whose retention waits for the rebuild of a delay index."""
         self.moves = Moves(self._removals)
         """Logs on their way to another directory."""
 
     @classmethod
     def open(cls, paths: Sequence[str], disk: Disk, settings: LogSettings) -> LogDirectories:
-        """Create and lock the directories, and read who they belong to.
+        """Create and lock the directories, and read their `meta.properties`.
 
-        Raises DirectoryRefusedError when another broker uses one, when they contradict each other,
-        or when none can be used. One that cannot be used while others can is offline. Raises
-        ExhaustedError when there are no descriptors to look with.
+        Raises DirectoryRefusedError if another broker uses one, if they contradict each other, or
+        if none is usable. If some are usable, the others are offline. Raises ExhaustedError if
+        descriptors run out.
         """
         opened = cls(disk, settings)
         for path in paths:
@@ -135,8 +135,8 @@ class LogDirectories:
     ) -> LoadReport:
         """Open all logs; after a crash, recover them.
 
-        Raises DirectoryRefusedError when a log is there twice or in a format of long ago, and
-        ExhaustedError when there are no descriptors to read them with: they are there all the same.
+        Raises DirectoryRefusedError for a log that exists twice or is in an obsolete format, and
+        ExhaustedError if descriptors run out: the logs themselves are intact then.
         """
         report = LoadReport()
         contents = load_all(self._online(), LoadPlan(self.settings, config_of, progress), report)
@@ -182,20 +182,20 @@ class LogDirectories:
         self._wanted_places[topic, partition] = directory
 
     def forget_wanted(self, topics: Collection[str]) -> None:
-        """Let go of what was wanted for topics that are deleted."""
+        """Forget the wanted directories of deleted topics."""
         for key in [key for key in self._wanted_places if key[0] in topics]:
             del self._wanted_places[key]
 
     @property
     def is_any_offline(self) -> bool:
-        """Whether there may be logs that could not be loaded or cannot be reached any more."""
+        """True if there may be logs that could not be loaded or have become inaccessible."""
         return any(directory.failure is not None for directory in self.directories)
 
     def configure(self, log: Log, config: TopicConfig) -> None:
-        """Have a log go by another configuration of its topic."""
+        """Apply another configuration of its topic to a log."""
         move = self.moves.get(log.topic, log.partition)
         if log.config is config and move is None:
-            return  # as it is when it was loaded: most are told so by the controller
+            return  # unchanged since it was loaded, as for most in LeaderAndIsr
         log.config = config
         if move is not None:
             move.copy.config = config
@@ -234,7 +234,7 @@ class LogDirectories:
         self.moves.begin(log, directory, self.settings, now_ms)
 
     def end_move(self, move: FutureReplica) -> str:
-        """As `FutureReplica.take_place`; `settle` it, then `remove_later` what is returned."""
+        """As `FutureReplica.take_place`; `settle` it, then `remove_later` the returned path."""
         log, source = move.log, move.log.directory
         old_path = move.take_place()
         self.moves.forget(log.topic, log.partition)
@@ -286,7 +286,7 @@ class LogDirectories:
             raise
 
     def flush_due(self, now_ms: int) -> list[Callable[[], None]]:
-        """Return what to call, on any thread, to do the flushes that `flush.ms` asks for."""
+        """Return the flushes due by `flush.ms`, to be called on any thread."""
         return self._due_flushes.take(self, now_ms)
 
     def expire_producers(self, now_ms: int) -> Iterator[int]:
@@ -295,7 +295,7 @@ class LogDirectories:
             yield from log.producers.expire(now_ms, self.settings.producer_id_expiration_ms)
 
     def checkpoint_recovery_points(self) -> frozenset[LogDirectory]:
-        """Write up to where each log is flushed, from any thread; returns where that is told."""
+        """Checkpoint the recovery points, from any thread; return where that succeeded."""
         return self._checkpoints.write(file_names.RECOVERY_POINTS, LogsAndCopies(self, self.moves))
 
     def checkpoint_all(self) -> None:
@@ -392,7 +392,7 @@ class LogDirectories:
             self.settings.run_later(self._write_recovery_points)
 
     def _write_recovery_points(self) -> None:
-        self._is_checkpoint_due = False  # first: what is written may lack a cut from now on
+        self._is_checkpoint_due = False  # first: the file may lack a truncation from now on
         self.checkpoint_recovery_points()
 
     def _note_exhaustion(self, error: ExhaustedError) -> None:

@@ -39,17 +39,17 @@ Offsets = dict[tuple[str, int], int]
 
 @dataclass(slots=True)
 class LoadReport:
-    """What start-up found, over all directories."""
+    """Findings of start-up, over all directories."""
 
     logs: int = 0
     unclean_directories: list[str] = field(default_factory=list)
-    """Those whose last broker did not stop in order, so that their logs were recovered."""
+    """Directories whose last broker did not stop cleanly, so that their logs were recovered."""
     bytes_read: int = 0
     """By recovery."""
     bytes_cut: int = 0
     """From the ends of files."""
     bytes_removed: int = 0
-    """With whole segments, which lay behind what was cut."""
+    """In whole segments, behind the truncation."""
     notes: list[str] = field(default_factory=list)
     """One line for each thing that was not as it should be; they were logged too."""
 
@@ -61,7 +61,7 @@ class LoadReport:
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """How to load: what all directories share."""
+    """Load options common to all directories."""
 
     settings: LogSettings
     config_of: Callable[[str], TopicConfig]
@@ -72,7 +72,7 @@ class LoadPlan:
 
 @dataclass(slots=True)
 class DirectoryContents:
-    """What log directories hold."""
+    """Contents of log directories."""
 
     logs: list[Log] = field(default_factory=list)
     copies: list[Log] = field(default_factory=list)
@@ -82,7 +82,7 @@ class DirectoryContents:
     missing: dict[tuple[str, int], str] = field(default_factory=dict)
     """Partitions that had records when a checkpoint was written and have no directory there."""
     has_stale_checkpoints: bool = False
-    """Whether one tells of a log that is not there: not to be believed of the next of its name."""
+    """True if a checkpoint names a missing log: it must not apply to a later log of that name."""
 
 
 def load_all(
@@ -121,10 +121,10 @@ def load_all(
 def load_directory(
     directory: LogDirectory, plan: LoadPlan, report: LoadReport, clean: list[LogDirectory]
 ) -> DirectoryContents:
-    """Load every log; what is found goes into `report`, and a directory closed in order in `clean`.
+    """Load every log; findings go into `report`, and a cleanly closed directory into `clean`.
 
-    The mark of a clean shutdown is taken away first, so that a crash from here on is seen as one.
-    An OSError ends in LogDirectoryError, as everywhere.
+    The mark of a clean shutdown is removed first, so that a crash from here on is detected. An
+    OSError becomes LogDirectoryError, as everywhere.
     """
     contents = DirectoryContents()
     with directory:
@@ -142,7 +142,7 @@ def load_directory(
             are_known = closed.knows_delays(found.name, found.stamp)
             log = None
             if known is not None and (are_known or not has_delays(config)):
-                with suppress(DamagedFileError):  # it is looked at, and told
+                with suppress(DamagedFileError):  # the loader finds and reports it
                     log = open_known(place, known, config, plan.settings, log_hints)
             if log is None:
                 if was_clean and not are_known:
@@ -178,7 +178,7 @@ def _look_and_load(
 
 
 def _way_out(place: LogPlace, hints: LoadHints) -> str:
-    """What an operator can do about a damaged log."""
+    """Advice to an operator with a damaged log."""
     restored = f"restore the file, or move {place.path} away to go on without the partition"
     if not hints.was_clean:
         return restored
@@ -211,7 +211,7 @@ class _Hints:
             | self.high_watermarks.keys()
             | self.cleaner_offsets.keys()
         )
-        """The logs that they tell of."""
+        """Logs named by any of the checkpoints."""
         self.path = directory.path
         if not self.was_clean:
             report.unclean_directories.append(directory.path)
@@ -229,7 +229,7 @@ class _Hints:
     def missing(
         self, there: Collection[tuple[str, int]], deleted: Sequence[str]
     ) -> dict[tuple[str, int], str]:
-        """What to say of each log that had records and is neither there nor deleted."""
+        """Message for each log that had records and is neither present nor deleted."""
         lines = {}
         for key in self.recovery_points.keys() - there:
             start, end = self.log_starts.get(key, 0), self.recovery_points[key]

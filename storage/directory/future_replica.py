@@ -1,8 +1,8 @@
 """A replica on its way to another log directory: the copy, and how it takes the log's place.
 
-The copy stands in a directory with the suffix `-future`, as in Apache Kafka (KIP-113). It takes the
-log's batches as a follower does, and is cut wherever the log was cut, which leader epochs tell
-(KIP-101). When it has everything:
+The copy stands in a directory with the suffix `-future`, as in Apache Kafka (KIP-113). It fetches
+the log's batches as a follower does, and is truncated where the log was, which leader epochs show
+(KIP-101). When it has caught up:
 
     1  prepare         on the disk: all records, where they start, and a file `moved-here`
     2  take_place      orders-0  is renamed to  orders-0.<id>-delete      in the old directory
@@ -10,10 +10,10 @@ log's batches as a follower does, and is cut wherever the log was cut, which lea
     4                  the log goes on with the files of the copy
     5  settle          both names are on the disk; `moved-here` goes, and the old files may
 
-Steps 2 to 4 are taken on the event loop without a pause, so nothing is appended in between. After a
-crash the log is where it was before step 2, and a copy beside it is continued. A copy with
-`moved-here` and no log elsewhere is the log (between 2 and 3). Should a loss of power have kept
-step 3 and not step 2, there are two of the name, of which the one with `moved-here` is the log.
+Steps 2 to 4 run in one callback of the event loop, so nothing is appended in between. After a crash
+the log is where it was before step 2, and a copy beside it is continued. A copy with `moved-here`
+and no log elsewhere is the log (between 2 and 3). Should a loss of power have kept step 3 and not
+step 2, there are two of the name, of which the one with `moved-here` is the log.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from storage.segment.slices import Slice
 
 PIECE_BYTES: Final = 256 * 1024
-"""How much is copied at once: the event loop serves nobody else while it is appended."""
+"""Bytes copied at once: appending them blocks the event loop."""
 NOWHERE: Final = -1
 
 
 class FutureReplica:
-    """A log and its copy; on the event loop, but for what is said to run on threads."""
+    """A log and its copy; used on the event loop, except for functions documented for threads."""
 
     __slots__ = ("_source", "copy", "is_prepared", "log", "noted_start")
 
@@ -48,21 +48,21 @@ class FutureReplica:
         self.copy = copy
         self._source = log.directory
         self.is_prepared = False
-        """Whether `moved-here` is on the disk."""
+        """True if `moved-here` is on the disk."""
         self.noted_start = NOWHERE
-        """Where the log starts by the checkpoint of the copy's directory."""
+        """Log start offset in the checkpoint of the copy's directory."""
 
     @property
     def lag(self) -> int:
-        """How many offsets the copy is behind."""
+        """Number of offsets by which the copy is behind."""
         return max(0, self.log.log_end_offset - self.copy.log_end_offset)
 
     # Copying
 
     def align(self) -> None:
-        """Cut from the copy what the log does not have, or has no more.
+        """Truncate the copy to agree with the log.
 
-        Raises ApiError if the log cannot move any more.
+        Raises ApiError if the log can no longer move.
         """
         log, copy = self.log, self.copy
         check_delays(log)
@@ -77,7 +77,7 @@ class FutureReplica:
             copy.advance_log_start_offset(start)
 
     def next_piece(self) -> Slice:
-        """What comes next in the log; empty if the copy has it all. `align` comes first."""
+        """Next piece of the log to copy; empty if the copy has caught up. Call `align` first."""
         piece = self.log.read(
             self.copy.log_end_offset, PIECE_BYTES, WHOLE_LOG, minimum_one_batch=True
         )
@@ -109,7 +109,7 @@ class FutureReplica:
     def prepare(self) -> Callable[[], bool]:
         """Begin step 1; returns the rest of it, for a thread, which waits for the disk.
 
-        The rest returns False if the copy was given up meanwhile. Both raise LogDirectoryError.
+        The rest returns False if the copy was cancelled meanwhile. Both raise LogDirectoryError.
         """
         flush = self.copy.flushes.start()
 
@@ -117,7 +117,7 @@ class FutureReplica:
             with suppress(DeletedLogError):
                 flush()
                 if not self.is_prepared:
-                    # One of an earlier move here could be taken for that of this one.
+                    # The mark of an earlier move could be taken for this one's.
                     self._remove_mark(self.log)
                     self.is_prepared = self._leave_mark()
             return self.is_prepared
@@ -125,12 +125,12 @@ class FutureReplica:
         return on_thread
 
     def is_flushed_enough(self) -> bool:
-        """Whether the disk of the copy has what the log's disk has."""
+        """Return whether the copy's recovery point has reached the log's."""
         return self.copy.recovery_point >= self.log.recovery_point
 
     @property
     def is_start_noted(self) -> bool:
-        """Whether a crash after the move would bring back no deleted record."""
+        """True if the log start is noted, so that a crash after the move revives no record."""
         return self.noted_start == self.log.log_start_offset
 
     def take_rest(self, now_ms: int) -> bool:
@@ -144,19 +144,19 @@ class FutureReplica:
 
     @property
     def is_acknowledged_from_disk(self) -> bool:
-        """Whether producers wait for the log's disk (`flush.messages`), and so for the copy's."""
+        """True if producers wait for the log's disk (`flush.messages`), and so for the copy's."""
         return self.log.config.flush_messages != LONG_MAX
 
     def flush_records(self) -> Callable[[], None]:
-        """Return what has the copy's records on its disk, for a thread; it waits for that.
+        """Return a function for a thread that waits until the copy's records are on its disk.
 
-        Both raise LogDirectoryError. While the log's flushes are held, that is all that producers
-        were told of, and will be.
+        Both raise LogDirectoryError. While the log's flushes are held, these are all the records
+        that producers have been, or will be, acknowledged.
         """
         flush = self.copy.flushes.start_for_records(self.copy.recovery_point)
 
         def on_thread() -> None:
-            with suppress(DeletedLogError):  # it was given up meanwhile
+            with suppress(DeletedLogError):  # the copy was cancelled meanwhile
                 flush()
 
         return on_thread
@@ -186,7 +186,7 @@ class FutureReplica:
             raise
         for segment in log.segments:
             segment.relocate(aside)  # some may be read on
-        with suppress(LogDirectoryError):  # told when it failed; the log is there all the same
+        with suppress(LogDirectoryError):  # logged when it failed; the log itself is intact
             go_on_at(log, copy, new_path)
         return aside
 
@@ -228,7 +228,7 @@ def check_delays(log: Log) -> None:
 
 
 def is_marked(log: Log) -> bool:
-    """Whether a log, or a copy, says that it was about to take the place of one elsewhere."""
+    """Return whether a log, or a copy, is marked `moved-here`: it was about to replace another."""
     with log.directory:
         return log.directory.disk.filesystem.exists(f"{log.path}/{file_names.MOVED}")
 

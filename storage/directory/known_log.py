@@ -1,7 +1,8 @@
-"""What a clean stop knows of a log, so that the next start need not look at its files.
+"""State of a log recorded at a clean stop, so that the next start need not inspect its files.
 
 `know` is called once the log is closed, and `open_known` instead of `load_log`. A log is known only
-if its directory holds exactly the files that it consists of; whatever is odd is left to the loader.
+if its directory holds exactly the files that it consists of; anything unusual is left to the
+loader.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class KnownSegment(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A file or directory as it was: the same numbers mean that nobody has changed it since."""
+    """Identity of a file or directory: the same numbers mean that it is unchanged."""
 
     inode: int
     changed_ns: int
@@ -64,7 +65,7 @@ class KnownLog(NamedTuple):
 
 
 def seen(stamp: Stamp) -> Seen:
-    """What tells whether something has changed since."""
+    """Identity of a file or directory that changes with it."""
     return Seen(stamp.inode, stamp.changed_ns)
 
 
@@ -165,7 +166,7 @@ def _know_segment(segment: Segment, stamp: Stamp) -> KnownSegment | None:
 
 
 def _holds(names: set[str], log: Log) -> bool:
-    """Whether a directory with these names holds the files of a log, and no others."""
+    """Return whether a directory with these names holds the files of a log, and no others."""
     needed = {
         f"{base_offset:020d}{suffix}"
         for base_offset in log.segments.base_offsets

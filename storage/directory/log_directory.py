@@ -17,8 +17,8 @@ class LogDirectory:
     """Goes offline with the first disk error, once and for all until the broker starts again.
 
     As a context manager it turns an OSError of the code within into LogDirectoryError. One that
-    says that descriptors or memory have run out is no disk error and becomes an ExhaustedError; the
-    code within must have changed nothing before it can meet one.
+    reports exhausted descriptors or memory is not a disk error and becomes an ExhaustedError; the
+    code within must not have changed anything before it can raise one.
     """
 
     __slots__ = ("disk", "failure", "on_cut", "on_exhaustion", "on_failure", "path")
@@ -66,7 +66,7 @@ class LogDirectory:
         return self.failure.with_traceback(None)
 
     def as_left_by(self, log: str) -> LogDirectory:
-        """The directory as a deleted log sees it, which can do nothing in it any more."""
+        """The directory as seen by a deleted log, for which all operations fail."""
         left = LogDirectory(self.path, self.disk)
         left.failure = DeletedLogError(self.path, log)
         return left

@@ -40,7 +40,7 @@ class MetaProperties:
             )
 
     def joined(self, found: MetaProperties, path: str) -> MetaProperties:
-        """What this and the file at `path` say; DirectoryRefusedError if they disagree."""
+        """Merge of this and `found` at `path`; DirectoryRefusedError if they disagree."""
         for name in ("broker_id", "cluster_id"):
             ours, theirs = getattr(self, name), getattr(found, name)
             if None not in (ours, theirs) and ours != theirs:

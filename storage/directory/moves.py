@@ -1,6 +1,6 @@
-"""The replicas that move between the log directories of one broker: begun, called off, found again.
+"""Moves of replicas between the log directories of one broker: started, cancelled, resumed.
 
-How a copy is made and takes the log's place is in `future_replica`; who does it, in
+The copy, and how it takes the log's place, is in `future_replica`; the task that does it is
 `broker.maintenance.log_mover`.
 """
 
@@ -38,7 +38,7 @@ class Moves:
         self._removals = removals
         self._moving: dict[tuple[str, int], FutureReplica] = {}
         self.revision = 0
-        """Another one whenever a copy was added or removed."""
+        """Changes whenever a copy is added or removed."""
         self.on_begin: Callable[[], None] = _nothing
         """Called when there is something to move."""
 
@@ -148,7 +148,7 @@ class LogsAndCopies:
 
     @property
     def revision(self) -> int:
-        """Another one whenever a log or a copy was added or removed."""
+        """Changes whenever a log or a copy is added or removed."""
         return self._logs.revision + self._moves.revision
 
     def __iter__(self) -> Iterator[Log]:
@@ -164,7 +164,7 @@ def take_name(copy: Log) -> None:
 
 
 def _older_of(one: Log, other: Log) -> Log | None:
-    """Which of two logs of a partition is the one that was moved; None if that cannot be told."""
+    """The older of two logs of a partition, the one moved from; None if that is ambiguous."""
     marked = [log for log in (one, other) if is_marked(log)]
     if len(marked) != 1:
         return None
@@ -187,7 +187,7 @@ def _set_aside(log: Log, removals: Removals, now_ms: int) -> None:
 
 
 def _nothing() -> None:
-    """Nobody waits for it."""
+    """Default without a listener."""
 
 
 def _check(log: Log) -> None:

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from storage.log.log import Log
 
 NEVER: Final = 2**63 - 1
-"""How long a log may wait that the system alone writes to the disk."""
+"""Flush interval of a log whose flushes are left to the operating system."""
 
 
 class NotedLogs:
-    """Logs by what their configuration asks for."""
+    """Logs by the periodic work that their configuration requires."""
 
     def __init__(self) -> None:
         self.timed: dict[Log, None] = {}
-        """Those that are flushed by the clock."""
+        """Logs with `flush.ms`."""
         self.compacted: dict[Log, None] = {}
 
     def note(self, log: Log) -> None:
@@ -41,7 +41,7 @@ class NotedLogs:
 
 
 class DueFlushes:
-    """Which logs are to be flushed by the clock now; asked every second."""
+    """Logs due for a flush by `flush.ms`; called every second."""
 
     def __init__(self, disk: Disk, timed: Iterable[Log]) -> None:
         """`timed` are the logs with `flush.ms`, whichever those are then."""
@@ -49,9 +49,9 @@ class DueFlushes:
         self._timed = timed
 
     def take(self, logs: Iterable[Log], now_ms: int) -> list[Callable[[], None]]:
-        """Return what to call, on any thread, to do the flushes that `flush.ms` asks for.
+        """Return the flushes due by `flush.ms`, to be called on any thread.
 
-        Leader epochs of `logs` that could not be written before are written.
+        Leader epochs of `logs` whose write is pending are written.
         """
         if self._disk.unsaved_epochs:
             self._save_epochs(logs)

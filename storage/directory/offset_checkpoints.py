@@ -1,8 +1,8 @@
-"""Writing the checkpoints of offsets: at times, from any thread, and only what has changed.
+"""Writing of offset checkpoints: periodically, from any thread, and only changed ones.
 
-A broker writes them every few seconds. With 50,000 logs, of which most rest, making a file takes
-sixty milliseconds, and to look at all of them as long where the processor's caches hold other
-things by then. So while the offsets of none have moved, none is looked at.
+A broker writes them every few seconds. With 50,000 logs, most of them idle, writing a file takes
+sixty milliseconds, and so does looking at all of them with cold caches. So while no offset has
+moved, none is looked at.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LEFT_OUT: Final = -1
 
 
 def moved_start(log: Log) -> int:
-    """Where a log starts, if not with a segment; for `log-start-offset-checkpoint`.
+    """Log start offset for `log-start-offset-checkpoint`, if not the base offset of a segment.
 
-    Once retention has come as far, the line stays as long as no log moves: it is true all the same.
+    When retention has caught up, the line stays until a log moves: it is still true.
     """
     is_moved = log.log_start_offset > log.segments[0].base_offset
     return log.log_start_offset if is_moved else LEFT_OUT
@@ -45,7 +45,7 @@ OFFSETS: Final[dict[str, Callable[[Log], int]]] = {
     file_names.LOG_STARTS: moved_start,
     file_names.CLEANER_OFFSETS: attrgetter("offsets.cleaned_offset"),
 }
-"""What each file says of a log. NEVER_CLEANED is LEFT_OUT."""
+"""Value of a log in each file. NEVER_CLEANED is LEFT_OUT."""
 assert NEVER_CLEANED == LEFT_OUT
 
 
@@ -54,14 +54,14 @@ class Logs(Protocol):
 
     @property
     def revision(self) -> int:
-        """Another one whenever a log was added or removed."""
+        """Changes whenever a log is added or removed."""
         ...
 
     def __iter__(self) -> Iterator[Log]: ...
 
 
 class OffsetCheckpoints:
-    """What was last written of each file in each directory, and writing it anew."""
+    """Last written content of each file in each directory, and the writing of new ones."""
 
     def __init__(self, directories: list[LogDirectory]) -> None:
         self._directories = directories
@@ -70,7 +70,7 @@ class OffsetCheckpoints:
         self._written: dict[tuple[str, str], tuple[int, array[int]]] = {}
         """Revision and offsets in the order of the logs, by directory and name."""
         self._at_rest: dict[tuple[str, str], tuple[int, int]] = {}
-        """Revision of the logs, and moves of their offsets, at which a file said what is so."""
+        """Revision of the logs, and moves of their offsets, at which a file was up to date."""
 
     def write_all(self, logs: Logs, *, is_last: bool) -> frozenset[LogDirectory]:
         """Write all files, for the last time changed or not; returns where that went well."""
@@ -80,7 +80,7 @@ class OffsetCheckpoints:
         return written
 
     def write(self, name: str, logs: Logs, *, is_last: bool = False) -> frozenset[LogDirectory]:
-        """Have the file `name` say what is so; returns the directories where it does now."""
+        """Bring the file `name` up to date; return the directories where that succeeded."""
         written = []
         for directory in self._directories:
             if directory.failure is None:

@@ -1,4 +1,4 @@
-"""What was set aside, to be removed when its time has come; any thread may call."""
+"""Files set aside, to be removed after their delay; callable from any thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Removals:
         self._waiting.extend((due_ms, path) for path in paths)
 
     def take(self, now_ms: int) -> list[str]:
-        """Return what may go by now; each path once."""
+        """Return the paths whose delay is over; each once."""
         due = []
         for _ in range(len(self._waiting)):  # in place, as another thread may add one meanwhile
             entry = self._waiting.popleft()

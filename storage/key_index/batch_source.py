@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from storage.filesystem import File
 
 CHUNK_BYTES: Final = 1 << 18
-"""What is read at a time; few enough that the memory of one read serves the next."""
+"""Bytes read at a time; few enough that the memory of one read serves the next."""
 
 
 class Body(NamedTuple):
@@ -51,7 +51,8 @@ def batches_in(
 ) -> Iterator[StoredBatch]:
     """Batches from `start`, where one must begin, to `end`, where one must end.
 
-    `throttle` is told what was read. Raises DamagedFileError where no whole batch is.
+    `throttle` gets the number of bytes read. Raises DamagedFileError where a whole batch is
+    missing.
     """
     wanted = CHUNK_BYTES
     while start < end:

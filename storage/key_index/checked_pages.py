@@ -26,7 +26,7 @@ _WRITE_BYTES: Final = 1 << 20
 
 
 class PageWriter:
-    """Writes from page 1 on what it is given, then page 0."""
+    """Writes its input from page 1 on, then page 0."""
 
     def __init__(self, file: File) -> None:
         """Take a file that is empty."""
@@ -36,7 +36,7 @@ class PageWriter:
 
     @property
     def position(self) -> int:
-        """Where the next byte goes."""
+        """Position of the next byte."""
         return self._pages * CONTENT_BYTES + len(self._waiting)
 
     @property
@@ -51,7 +51,7 @@ class PageWriter:
             self._write(len(self._waiting) // CONTENT_BYTES)
 
     def finish(self, first: bytes) -> None:
-        """Write what is left, and `first`, which one page holds, at position 0."""
+        """Write the rest, and `first`, at most one page, at position 0."""
         assert len(first) <= CONTENT_BYTES
         self._waiting += bytes(-len(self._waiting) % CONTENT_BYTES)
         self._write(len(self._waiting) // CONTENT_BYTES)
@@ -76,7 +76,7 @@ class CheckedPages:
         self._path = path
 
     def read(self, position: int, length: int) -> bytes:
-        """That many bytes; DamagedFileError unless all of their pages are as they were written."""
+        """Read `length` bytes; DamagedFileError unless the checksums of all their pages match."""
         first = position // CONTENT_BYTES
         count = (position + length - 1) // CONTENT_BYTES - first + 1
         data = self._file.read_at(first * PAGE_BYTES, count * PAGE_BYTES)

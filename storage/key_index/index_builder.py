@@ -1,8 +1,7 @@
-"""Make the index of a closed segment, by reading it once.
+"""Builds the index of a closed segment, by reading it once.
 
 Hashes are collected block by block. When there are enough for a part, they are put into buckets and
-written; so memory is bounded, whatever the segment holds, by what one part takes, 30 MB or so, and
-one batch.
+written; so memory is bounded by one part, 30 MB or so, and one batch, for any segment.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES: Final = 64 << 10
 LARGEST_SHARE: Final = 50
-"""Wide entries take at most one byte in so many of the log; else they are narrow."""
+"""Bytes of log per byte of wide entries, at least; below that, entries are narrow."""
 PART_ENTRIES: Final = 1 << 21
 _BUCKET_START: Final = "I"
 _NO_TIMES: Final = (1 << 63) - 1, -(1 << 63)
@@ -59,10 +58,10 @@ class IndexSource(NamedTuple):
 def build_index(
     source: IndexSource, target: File, throttle: Callable[[int], None]
 ) -> tuple[int, int]:
-    """Index all of a segment, in a file that is empty.
+    """Index all of a segment, into an empty file.
 
-    Returns the bytes and the entries of the index. `throttle` is told what was read, and may take
-    its time. Raises ApiError (DamagedFileError among them) when the log is not sound, and OSError.
+    Returns the bytes and the entries of the index. `throttle` gets the number of bytes read, and
+    may block. Raises ApiError (DamagedFileError among them) if the log is not sound, and OSError.
     """
     log, path, _, size = source
     if log.size() != size:
@@ -90,7 +89,7 @@ class _IndexBuilder:
         """Of the part that is being collected."""
         self._hashes = array(_BUCKET_START)
         self._ends: list[int] = []
-        """How many hashes there were after each block of the part."""
+        """Number of hashes after each block of the part."""
 
     def add(self, batch: StoredBatch) -> None:
         """Take a batch; they must come in order."""
@@ -147,7 +146,7 @@ class _IndexBuilder:
             self._end_part()
 
     def _is_dense(self) -> bool:
-        """Whether wide entries would take too much of the log."""
+        """Return whether wide entries would take too large a share of the log."""
         covered = self._block_start - self._blocks[self._first_block].position
         return len(self._hashes) * WIDE.entry_bytes * LARGEST_SHARE > covered
 

@@ -1,9 +1,9 @@
 """The `.keyindex` of a segment: from the hash of a key to the blocks with such records.
 
 A block is some batches that follow each other in the `.log` file, 16 KB of them, or one batch that
-is larger. An entry says that in some block there is a record of some hash: a key that comes often
-has one entry per block. Entries lie in parts of the index, each for a run of blocks, and in a part
-in buckets by the lowest bits of the hash, so that a look-up reads three or four pages per part:
+is larger. An entry names a block with a record of a certain hash: a frequent key has one entry per
+block. Entries lie in parts of the index, each for a run of blocks, and in a part in buckets by the
+lowest bits of the hash, so that a look-up reads three or four pages per part:
 
     page 0      what segment it is of, whether it is of these very bytes; where the rest is
     parts       for each of them: entries, one bucket after the other; where each bucket begins
@@ -19,9 +19,9 @@ much and lead to a block in vain for every second part.
 
 All numbers are little-endian, and the whole is in checked pages (`checked_pages`).
 
-What ties it to its log: the size of the `.log` file, and the 61 bytes before the records of four
-batches in it, the first and the last among them, each with the checksum of its batch. A log that
-was cut and written anew, compacted, or put there by somebody else differs in one of these.
+The index is tied to its log by the size of the `.log` file, and by the 61 bytes before the records
+of four batches in it, the first and the last among them, each with the checksum of its batch. A log
+that was truncated and rewritten, compacted, or replaced differs in one of these.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ UNKNOWN_TIME: Final = -(1 << 63)
 
 
 class Layout(NamedTuple):
-    """How the entries of a part are laid out."""
+    """Layout of the entries of a part."""
 
     type_code: str
     """Of `array.array`."""
@@ -57,12 +57,12 @@ class Layout(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """Most blocks that a part can have."""
+        """Maximum number of blocks of a part."""
         return 1 << self.block_bits
 
     @property
     def shift(self) -> int:
-        """What is left of a hash, shifted by so many bits, is in the entry."""
+        """Right shift of a hash that leaves the bits stored in the entry."""
         return 32 - (8 * self.entry_bytes - self.block_bits)
 
 
@@ -80,12 +80,12 @@ class Witness(NamedTuple):
 
     @classmethod
     def at(cls, log: File, position: int) -> Witness:
-        """What is there now."""
+        """Witness of the current bytes at `position`."""
         return cls(position, crc32(log.read_at(position, HEADER_BYTES)))
 
 
 class IndexHeader(NamedTuple):
-    """What page 0 says."""
+    """Contents of page 0."""
 
     base_offset: int
     log_size: int
@@ -113,7 +113,7 @@ class IndexHeader(NamedTuple):
 
 
 class PartRow(NamedTuple):
-    """What the part table says of a part."""
+    """Row of the part table."""
 
     first_block: int
     blocks: int
@@ -122,12 +122,12 @@ class PartRow(NamedTuple):
     entries: int
     reserved: int
     buckets_position: int
-    """Where it stands how many entries there are before each bucket, and in the end before none."""
+    """Position of the entry count before each bucket, followed by the total."""
     entries_position: int
 
 
 class BlockRow(NamedTuple):
-    """What the index says of a block."""
+    """Row of the block table."""
 
     position: int
     """In the log; it ends where the next one begins."""

@@ -37,7 +37,7 @@ class IndexReader:
         self.header = IndexHeader.decode(self._pages.read(0, HEADER.size), path)
 
     def check(self, log: File, base_offset: int, size: int) -> None:
-        """Raise DamagedFileError unless it is the index of this log, of so many bytes."""
+        """Raise DamagedFileError unless it is the index of this log, of this size."""
         header = self.header
         if (header.base_offset, header.log_size) != (base_offset, size):
             raise DamagedFileError(
@@ -51,9 +51,9 @@ class IndexReader:
                 )
 
     def find(self, value: int, times: tuple[int, int]) -> Iterator[tuple[int, int]]:
-        """Where in the log, from byte to byte, there may be records of a hash; in order.
+        """Byte ranges of the log that may hold records of a hash, in order.
 
-        Blocks are left out if none of their records lies between these times, both inclusive.
+        Blocks are left out if none of their records has a timestamp in `times`, both inclusive.
         """
         header = self.header
         table = self._pages.read(header.parts_position, header.parts * PART.size)

@@ -1,7 +1,7 @@
-"""What the processes of the key index are asked and what they answer, as values and as lines.
+"""Jobs and reports of the key index processes, as values and as lines.
 
-Lines of JSON go between the broker and the process: a job, then its report. After the report on a
-look-up come the records that it found, as many bytes as it says.
+Lines of JSON go between the broker and the process: a job, then its report. The report on a look-up
+is followed by the records found, as many bytes as it states.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PartitionPlace:
 
 @dataclass(frozen=True, slots=True)
 class LookupLimits:
-    """Where a look-up stops with what it has found by then."""
+    """Limits at which a look-up stops and returns the records found so far."""
 
     records: int
     value_bytes: int
@@ -103,7 +103,7 @@ def decode_job(line: bytes) -> Job:
 
 @dataclass(frozen=True, slots=True)
 class IndexBuilt:
-    """It is written."""
+    """Report on an index that is written."""
 
     size: int
     entries: int
@@ -111,16 +111,16 @@ class IndexBuilt:
 
 @dataclass(frozen=True, slots=True)
 class LookupDone:
-    """What there was to find, up to where the look-up stopped."""
+    """Result of a look-up, up to the point where it stopped."""
 
     records: int
     length: int
     """Bytes of the records, which follow: a JSON array."""
     next_partition: int
     next_offset: int
-    """Where to go on; both -1 when all was searched."""
+    """Offset to continue from; both -1 if everything was searched."""
     segments: int
-    """That were searched, with an index or without."""
+    """Segments searched, with an index or without."""
     segments_without_index: int
     bytes_read: int
     damaged: tuple[tuple[int, int], ...]
@@ -129,13 +129,13 @@ class LookupDone:
 
 @dataclass(frozen=True, slots=True)
 class JobFailed:
-    """It came to nothing."""
+    """Report on a failed job."""
 
     message: str
     errno: int = 0
-    """What the operating system said, if it was that."""
+    """Error number of the operating system, if the failure was an OSError."""
     is_outdated: bool = False
-    """The log is not what it was when the job was made."""
+    """True if the log has changed since the job was created."""
 
 
 Report = IndexBuilt | LookupDone | JobFailed

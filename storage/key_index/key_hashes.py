@@ -1,13 +1,13 @@
-"""What of a record is indexed, and how it is hashed.
+"""Indexed parts of a record, and their hashes.
 
-Both hashes are CRC-32: it takes less than 0.1 us, and is the same in every process. That somebody
-can choose keys with the same one costs a look-up some reading, and gives nothing wrong. Of ids it
-begins at another value, so that a key is not taken for an id of the same bytes.
+Both hashes are CRC-32: it takes less than 0.1 us, and is the same in every process. Keys chosen to
+collide cost a look-up some reading, and never give a wrong result. The hash of an id starts from
+another value, so that a key is not taken for an id of the same bytes.
 
-Where all records of a batch are laid out alike, as they are where values have one size, keys are
-cut out at equal distances; others are followed one by one. If one of them has headers, ids are
-found by the name of their header, wherever in the batch it stands: one that stands in a value, or
-at the end of another name, is an entry too many, which is found out when the record is read.
+If all records of a batch have the same layout, as they do if values have one size, keys are cut out
+at equal distances; otherwise records are followed one by one. If one of them has headers, ids are
+found by the name of their header, anywhere in the batch: a match within a value, or at the end of
+another name, is a superfluous entry, which is detected when the record is read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ID_HEADER: Final = "message-id"
 _ID_NAME: Final = ID_HEADER.encode()
 _ID_SEED: Final = 0x9E3779B9
 _FEW_RECORDS: Final = 4
-"""From so many on it is worth finding out whether they are laid out alike."""
+"""Number of records from which it pays to check whether their layout is the same."""
 _HIGH_BIT: Final = 0x80
 _LOW_BITS: Final = 0x7F
 _ODD_BYTES: Final = bytes(range(1, 256, 2))
@@ -39,7 +39,7 @@ def key_hash(key: bytes) -> int:
 
 
 def id_hash(message_id: bytes) -> int:
-    """32 bits of what the header `message-id` of a record holds."""
+    """32-bit hash of a record's header `message-id`."""
     return crc32(message_id, _ID_SEED)
 
 
@@ -55,7 +55,7 @@ class Collection:
         """No record was older than the first of its batch."""
 
     def take_hashes(self) -> Iterable[int]:
-        """Hashes of all there is, each once; begin anew."""
+        """Return all hashes, each once, and start over."""
         keys, ids = set(self._keys), set(self._ids)
         self._keys.clear()
         self._ids.clear()

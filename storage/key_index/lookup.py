@@ -23,11 +23,11 @@ NOWHERE: Final = -1
 
 
 class _StoppedError(Exception):
-    """A limit is reached; what was found so far is answered."""
+    """A limit is reached; the records found so far are the answer."""
 
 
 class OutdatedError(Exception):
-    """A segment is not what it was when the job was made."""
+    """A segment has changed since the job was created."""
 
 
 class Lookup:
@@ -92,7 +92,7 @@ class Lookup:
                 self._damaged.append((place.partition, segment.base_offset))
 
     def _note_read(self, count: int, next_offset: int) -> None:
-        """All before an offset is searched, and so many bytes more are to be."""
+        """Note that all records before an offset are searched, and that `count` bytes follow."""
         self._bytes_read += count
         self._next = (self._next[0], max(self._next[1], next_offset))
         if self._elapsed_ms() > self._job.limits.milliseconds:
@@ -117,7 +117,7 @@ class _Aborted:
         self._by_producer: dict[int, list[AbortedTransaction]] | None = None
 
     def holds(self, found: Found) -> bool:
-        """Whether a record is one of theirs."""
+        """Return whether a record belongs to one of these transactions."""
         if not found.batch.is_transactional:
             return False
         if self._by_producer is None:
@@ -141,7 +141,7 @@ def _encode(partition: int, record: Record) -> bytes:
 
 
 def shown_record(partition: int, record: Record) -> dict[str, object]:
-    """A record as JSON: text as it is, and what is no text as an object with `base64`."""
+    """A record as JSON: text as it is, anything else as an object with `base64`."""
     return {
         "partition": partition,
         "offset": record.offset,

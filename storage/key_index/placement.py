@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def unfinished_path(directory: str, base_offset: int) -> str:
-    """Where an index is written before it is put in place."""
+    """Path under which an index is written before it is put in place."""
     suffix = file_names.KEY_INDEX + file_names.TEMPORARY
     return file_names.segment_file(directory, base_offset, suffix)
 
 
 def index_path(directory: str, base_offset: int) -> str:
-    """Where the index of a segment is."""
+    """Path of the index of a segment."""
     return file_names.segment_file(directory, base_offset, file_names.KEY_INDEX)
 
 
 def put_in_place(log: Log, segment: Segment) -> None:
-    """Rename what was written for a segment; nothing of it need be on the disk by then."""
+    """Rename the written index of a segment into place; it need not be on the disk yet."""
     base_offset = segment.base_offset
     log.directory.disk.filesystem.rename(
         unfinished_path(log.path, base_offset), index_path(log.path, base_offset)
@@ -36,7 +36,7 @@ def put_in_place(log: Log, segment: Segment) -> None:
 
 
 def sound_indexes(log: Log, segments: Iterable[Segment]) -> dict[int, Segment]:
-    """Those segments, by base offset, that have an index of their own bytes.
+    """Segments with an index of their own bytes, by base offset.
 
     Reads a few pages of each index, and may run on any thread. Raises OSError.
     """

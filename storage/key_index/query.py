@@ -1,4 +1,4 @@
-"""What is looked for."""
+"""The criteria of a look-up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Query:
 
     key: bytes | None
     message_id: bytes | None
-    """What their header `message-id` holds."""
+    """Value of their header `message-id`."""
     from_ms: int = EARLIEST
     to_ms: int = LATEST
     """Inclusive, as `from_ms` is."""
@@ -35,11 +35,11 @@ class Query:
 
     @property
     def hash(self) -> int:
-        """What an index is asked for: the id, if there are both, since fewer records have it."""
+        """Hash to look up in an index: that of the id, if there are both, as the rarer one."""
         return key_hash(self.needle) if self.message_id is None else id_hash(self.message_id)
 
     def matches(self, record: Record) -> bool:
-        """Whether a record is one of those."""
+        """Return whether a record meets the criteria."""
         if self.key is not None and record.key != self.key:
             return False
         if self.message_id is not None and (ID_HEADER, self.message_id) not in record.headers:

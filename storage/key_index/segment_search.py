@@ -33,7 +33,7 @@ class Stretch(NamedTuple):
     directory: str
     base_offset: int
     size: int
-    """Bytes of its `.log` file that are looked at; a closed segment has exactly so many."""
+    """Bytes of its `.log` file to be searched; the exact size of a closed segment."""
     is_closed: bool
 
 
@@ -53,10 +53,10 @@ class SegmentSearch:
     def __init__(
         self, filesystem: FileSystem, stretch: Stretch, note_read: Callable[[int, int], None]
     ) -> None:
-        """Open the log. Raises FileNotFoundError when it is gone, OSError.
+        """Open the log. Raises FileNotFoundError if it is gone, OSError.
 
-        `note_read` is told how many bytes were read, and the offset before which all is searched;
-        what it raises ends the search.
+        `note_read` gets the number of bytes read, and the offset before which everything is
+        searched; an exception from it ends the search.
         """
         self._filesystem = filesystem
         self._stretch = stretch
@@ -65,11 +65,11 @@ class SegmentSearch:
         self.path = file_names.segment_file(stretch.directory, stretch.base_offset, file_names.LOG)
         self._log = filesystem.open(self.path)
         self.damage: str | None = None
-        """What is wrong with the index, if there is one and it could not be used."""
+        """Reason why the index could not be used, if there is one."""
         self.has_index = False
 
     def is_current(self) -> bool:
-        """Whether the log that was opened is the one that was meant, by its size."""
+        """Return whether the opened log is the intended one, by its size."""
         size = self._log.size()
         return size == self._stretch.size if self._stretch.is_closed else size >= self._stretch.size
 
@@ -97,7 +97,7 @@ class SegmentSearch:
                             yield Found(record, header)
 
     def _indexed_ranges(self, query: Query) -> list[tuple[int, int]] | None:
-        """Where the index sends us; None when there is none that can be relied on."""
+        """Byte ranges from the index; None if there is no usable index."""
         stretch = self._stretch
         if not stretch.is_closed:
             return None

@@ -1,9 +1,8 @@
-"""`python -m storage.key_index`: a process that builds indexes, or one that looks things up.
+"""`python -m storage.key_index`: a process that builds indexes, or one that looks records up.
 
 It reads jobs from standard input and answers on standard output (`job`), and ends at once when the
-broker does. The one that builds, with the argument `--idle`, yields to everybody who wants the
-processor. Neither has a say in what is in place: an index is written under a name of its own, and
-the broker renames it.
+broker does. The one that builds, with the argument `--idle`, runs at idle priority. Neither puts an
+index in place: it is written under a name of its own, and the broker renames it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ IDLE: Final = "--idle"
 
 
 class Worker:
-    """Does what it is told to."""
+    """Runs the jobs of the broker."""
 
     def __init__(self, process: SideProcess) -> None:
         self._process = process

@@ -41,9 +41,9 @@ def first_contradiction(
 
 
 def mend(epochs: LeaderEpochs, segments: Segments, offset: int, start_offset: int) -> None:
-    """Drop the epochs from a contradiction on, and before it what the batches contradict too.
+    """Drop the epochs from `offset` on, and earlier ones that the batches contradict.
 
-    What follows is noted from the batches; the caller saves.
+    Later epochs are noted from the batches; the caller saves.
     """
     epochs.truncate_from_end(offset)
     while not _is_sound(segments, epochs.entries(), start_offset):
@@ -60,10 +60,10 @@ def mend(epochs: LeaderEpochs, segments: Segments, offset: int, start_offset: in
 
 
 def _is_sound(segments: Segments, entries: list[tuple[int, int]], start_offset: int) -> bool:
-    """Whether the last epoch begins where the batches say; true when there is none.
+    """Return whether the last epoch begins where the batches show; true if there is none.
 
-    Of an epoch, and of the one before, compaction may have removed all: then what follows it is
-    newer, and what comes before it older.
+    Compaction may have removed all batches of an epoch, and of the one before: then the batches
+    that follow are of a newer epoch, and those before of an older one.
     """
     if not entries:
         return True

@@ -1,11 +1,11 @@
-"""When a log is flushed, and how far: the recovery point follows what the disk has.
+"""Flushes of a log, and their extent: the recovery point follows the state of the disk.
 
-Flushes wait on other threads, beside appends, truncations and deletion. One that ends after the log
-was cut has flushed something else, and does not move the recovery point (`LogOffsets`).
+Flushes wait on other threads, beside appends, truncations and deletion. One that ends after a
+truncation has flushed something else, and does not move the recovery point (`LogOffsets`).
 
-What producers wait for is a flush of records alone (`start_for_records`): one wait for the disk
-instead of six. Indexes, epochs and producers' state are made anew from the records after a crash,
-as long as the recovery point lies before these; so only a whole flush moves it.
+Producers wait for a flush of records alone (`start_for_records`): one wait for the disk instead of
+six. After a crash, indexes, epochs and producer state are rebuilt from the records, as long as the
+recovery point lies before these; so only a whole flush moves it.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class RecordsFlush:
 
     @property
     def directory(self) -> LogDirectory:
-        """Where the files are."""
+        """Directory of the files."""
         return self._log_files.place.directory
 
     def __call__(self) -> None:
         """Wait for the disk; raises LogDirectoryError."""
-        with self.directory:  # a log that was deleted meanwhile says so
+        with self.directory:  # raises if the log was deleted meanwhile
             outcomes = self.directory.disk.filesystem.sync_files(self.files)
         self.finish(outcomes)
 
@@ -78,12 +78,12 @@ class Flushes:
         self._run_later = run_later
         self._last_flush_ms = 0
         self.is_held = False
-        """Whether whoever flushes for producers is to begin no flush now; see `hold`."""
+        """True if flushes for producers are held back; see `hold`."""
         self.on_release: Callable[[], None] | None = None
-        """Told of the end of that."""
+        """Called when flushes are no longer held."""
 
     def hold(self) -> None:
-        """Until `release`, have no more acknowledged than is on the disk, or on its way there."""
+        """Until `release`, acknowledge only records that are on the disk, or on their way there."""
         self.is_held = True
 
     def release(self) -> None:
@@ -93,7 +93,7 @@ class Flushes:
             self.on_release()
 
     def is_due(self, now_ms: int, flush_ms: int) -> bool:
-        """Whether `flush.ms` has passed since the last flush and there is something to do."""
+        """Return whether `flush.ms` has passed since the last flush and there is data to flush."""
         if self._offsets.log_end_offset <= self._offsets.recovery_point:
             self._last_flush_ms = now_ms
             return False
@@ -120,10 +120,10 @@ class Flushes:
         return partial(self._sync, self._unflushed(), offsets.log_end_offset, offsets.truncations)
 
     def start_for_records(self, from_offset: int) -> RecordsFlush:
-        """Return what has the records from `from_offset` to the log's end on the disk.
+        """Return a function that flushes the records from `from_offset` to the log end.
 
-        Both parts raise LogDirectoryError. The caller has flushed what comes before, or it lies
-        before the recovery point.
+        Both parts raise LogDirectoryError. Earlier records are flushed by the caller, or lie before
+        the recovery point.
         """
         files = self._files
         with files.place.directory:

@@ -1,7 +1,7 @@
-"""Which leader epoch began at which offset, in memory and in `leader-epoch-checkpoint` (KIP-101).
+"""Leader epochs and their start offsets, in memory and in `leader-epoch-checkpoint` (KIP-101).
 
 Epochs and their start offsets both increase strictly. From them a replica learns where its log
-parts from the leader's after a change of leaders.
+diverges from the leader's after a change of leaders.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ COLUMNS: Final = 2
 
 
 class LeaderEpochs:
-    """The epochs of one log; every change goes to the file at once.
+    """The epochs of one log; every change is written to the file at once.
 
-    Should the file not be opened just then, for want of descriptors, it follows: at the next change
-    and before the recovery point moves. Recovery reads what is past that point from the batches.
+    If the file cannot be opened for lack of descriptors, it is written later: at the next change
+    and before the recovery point moves. Recovery reads epochs past that point from the batches.
     """
 
     __slots__ = ("_directory", "_disk", "_epochs", "_is_saved", "_is_synced", "_starts", "latest")
@@ -50,7 +50,7 @@ class LeaderEpochs:
 
     @property
     def path(self) -> str:
-        """Where the file is."""
+        """Path of the file."""
         return f"{self._directory}/{file_names.LEADER_EPOCHS}"
 
     def entries(self) -> list[tuple[int, int]]:
@@ -70,12 +70,12 @@ class LeaderEpochs:
             self._assign(decode_integer(columns[0]), decode_integer(columns[1]))
 
     def restore(self, entries: Iterable[tuple[int, int]]) -> None:
-        """Begin with what the file says, as `entries` gave it."""
+        """Start with the entries of the file, from `entries`."""
         for epoch, start_offset in entries:
             self._assign(epoch, start_offset)
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Note that `epoch` begins at `start_offset`; what it contradicts is dropped."""
+        """Note that `epoch` begins at `start_offset`; contradicting epochs are dropped."""
         if self._assign(epoch, start_offset):
             self._save()
 
@@ -86,7 +86,7 @@ class LeaderEpochs:
 
     @property
     def is_saved(self) -> bool:
-        """Whether the file says what is in memory."""
+        """True if the file has the state in memory."""
         return self._is_saved
 
     def save_if_changed(self) -> None:
@@ -172,7 +172,7 @@ class LeaderEpochs:
         return True
 
     def _save(self) -> None:
-        """Write the file; for want of a descriptor, that is left for `save_if_changed`."""
+        """Write the file; without a descriptor, that is left to `save_if_changed`."""
         self._is_saved = False
         try:
             self.save_if_changed()

@@ -1,19 +1,19 @@
-"""One replica of one partition: the parts that a log is made of, and what concerns several.
+"""One replica of one partition: the parts of a log, and the operations that concern several.
 
-    log_offsets     what of it is there, committed, flushed, compacted
+    log_offsets     log start and end, high watermark, recovery point, cleaned offset
     log_files       segments, leader epochs and producer snapshots, on the disk
-    producers       which batches of whom were appended last (`storage.producer`)
-    log_rules       what the topic's configuration means for it
-    leader_appends, follower_appends      how it grows (`storage.append`)
+    producers       last batches of each producer (`storage.producer`)
+    log_rules       the topic's configuration, applied to this log
+    leader_appends, follower_appends      appends (`storage.append`)
     log_reader      regions of its files, look-ups by time, aborted transactions
     rolls, flushes, truncation, retention
 
-A part knows those it needs, and none knows the log. Callers hold the log; what they need less often
-they ask of the part that does it.
+A part knows those it needs, and none knows the log. Callers hold the log; for rarer needs they call
+the part itself.
 
-Every method may raise LogDirectoryError; the directory is offline then, and so is the log. What
-takes several steps opens all files that it needs before the first of them, so that a want of
-descriptors (ExhaustedError) finds the log as it was.
+Every method may raise LogDirectoryError; the directory is offline then, and so is the log. An
+operation of several steps opens all files that it needs before the first of them, so that a lack of
+descriptors (ExhaustedError) leaves the log as it was.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Log:
 
     @property
     def config(self) -> TopicConfig:
-        """Of the topic. May be replaced; what a segment was created with stays as it was."""
+        """Configuration of the topic. May be replaced; existing segments keep theirs."""
         return self.rules.config
 
     @config.setter
@@ -130,7 +130,7 @@ class Log:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where read_committed consumers must stop; never past the high watermark."""
+        """Last stable offset: the limit of read_committed consumers, at most the high watermark."""
         offsets = self.offsets
         unstable = self.producers.first_unstable_offset
         if unstable is None:
@@ -141,13 +141,13 @@ class Log:
 
     @property
     def delays(self) -> LogDelays:
-        """What of it has to do with delays."""
+        """The part of it that concerns delays."""
         return LogDelays(self._contents())
 
     def prepare_delays(self) -> bool:
-        """Have appends go by delays, if records wait, have waited, or may; returns whether so.
+        """Handle delays in appends, if records wait, have waited, or may; return whether so.
 
-        Once they do, they go on to do so. Call it when this broker begins to lead.
+        Once enabled, it stays so. Call it when this broker begins to lead.
         """
         if type(self.leader_appends) is LeaderAppends and (
             has_delays(self.config) or self.delays.exist
@@ -205,14 +205,14 @@ class Log:
         """Greatest known epoch up to `epoch` and where it ends; (-1, -1) when unknown (KIP-101)."""
         return self.epochs.end_offset(epoch, self.offsets.log_end_offset)
 
-    # What moves its offsets
+    # Moves of its offsets
 
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
         """Note that `epoch` begins at `start_offset`."""
         self.files.assign_epoch(epoch, start_offset)
 
     def advance_high_watermark(self, offset: int) -> bool:
-        """Raise the high watermark to `offset`, at most to the end; tells whether it moved."""
+        """Raise the high watermark to `offset`, at most to the LEO; return whether it moved."""
         offsets = self.offsets
         # Without a call if there is nothing to do: followers look with each answer.
         if offset <= offsets.high_watermark or not offsets.advance_high_watermark(offset):
@@ -222,7 +222,7 @@ class Log:
         return True
 
     def advance_log_start_offset(self, offset: int) -> bool:
-        """Raise the log start offset, as DeleteRecords does; tells whether it moved.
+        """Raise the log start offset, as DeleteRecords does; return whether it moved.
 
         Raises ApiError OFFSET_OUT_OF_RANGE beyond the high watermark. Segments that lie wholly
         before it go with the next `delete_expired`.
@@ -275,14 +275,14 @@ class Log:
                 self.files.snapshots.write(end_offset, self.producers.snapshot())
 
     def release(self) -> None:
-        """Let go of all files and write nothing; the log can still be used."""
+        """Close all files and write nothing; the log can still be used."""
         self.files.release()
 
     def give_up(self) -> LogDirectory:
-        """The log is deleted: let go of its files; returns the directory that it was in.
+        """Release the files of a deleted log; return the directory that it was in.
 
-        Whatever comes later is refused with DeletedLogError: files are opened by their names, which
-        may be those of another log by then, as when a topic is created anew.
+        Any later operation is refused with DeletedLogError: files are opened by their names, which
+        may be those of another log by then, as when a topic is created again.
         """
         self.release()
         return self.place.leave()

@@ -1,4 +1,4 @@
-"""What a log consists of before it can do anything: found on the disk, or made anew."""
+"""Initial contents of a log: found on the disk, or newly created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a log is on the disk: segments, leader epochs and producer snapshots, at one place."""
+"""Files of a log: segments, leader epochs and producer snapshots, in one place."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class LogFiles:
             self.segments.active.note_delay(header, position)
 
     def write_pending(self) -> None:
-        """Write what is kept in memory to be written together, or for want of a descriptor."""
+        """Write entries kept in memory to be written together, or for lack of a descriptor."""
         with self.place.directory:
             self.segments.active.write_index_entries()
             self.epochs.save_if_changed()
@@ -102,6 +102,6 @@ class LogFiles:
             place.directory.disk.filesystem.sync_directory(place.path)
 
     def release(self) -> None:
-        """Let go of all files and write nothing; they are opened again when needed."""
+        """Close all files and write nothing; they are opened again when needed."""
         for segment in self.segments:
             segment.forget()

@@ -43,7 +43,7 @@ SPARSE_FILES = {file_names.TRANSACTION_INDEX, file_names.DELAY_INDEX}
 
 @dataclass(frozen=True, slots=True)
 class LoadHints:
-    """What the checkpoint files of the log directory say of one partition."""
+    """Entries of the log directory's checkpoint files for one partition."""
 
     was_clean: bool
     """The last process closed everything in order; nothing needs to be checked."""
@@ -57,7 +57,7 @@ class LoadHints:
 
 @dataclass(slots=True)
 class LoadOutcome:
-    """What it took to load one log."""
+    """Cost and findings of loading one log."""
 
     bytes_read: int = 0
     bytes_cut: int = 0
@@ -96,7 +96,7 @@ def load_log(
 
 
 class _Loader:
-    """The steps of loading one log, in order, and what they share."""
+    """Steps of loading one log, in order, and their common state."""
 
     def __init__(self, place: LogPlace, config: TopicConfig, hints: LoadHints) -> None:
         self.place = place
@@ -143,7 +143,7 @@ class _Loader:
         return Log(contents, self.config, settings), self.outcome
 
     def _offsets(self, start_offset: int, end_offset: int) -> LogOffsets:
-        """What the checkpoints say, as far as it can be of a log with these bounds."""
+        """Offsets from the checkpoints, within the bounds of this log."""
         hints = self.hints
         return LogOffsets(
             start_offset,
@@ -182,7 +182,7 @@ class _Loader:
                 self._remove(segments[index + 1 :], files, "follows the cut")
                 del segments[index + 1 :]
                 break
-        # Unless it was just read: its end follows from what comes after the last index entry.
+        # Unless it was just read: its end follows from the batches after the last index entry.
         if self.hints.was_clean:
             return self._end_after_clean_stop(segments[-1])
         offset = segments[-1].next_offset()
@@ -191,13 +191,13 @@ class _Loader:
         return offset
 
     def _check_end_after_crash(self, segment: Segment, offset: int) -> None:
-        """Tell of records that were flushed, or committed, and are gone without a trace."""
+        """Report records that were flushed, or committed, and are gone without a trace."""
         expected = {
             "recovery point": self.hints.recovery_point,
             "high watermark": self.hints.high_watermark,
         }
         name, beyond = max(expected.items(), key=itemgetter(1))
-        if self.hints.log_start_offset <= offset < beyond:  # else it is emptied, which is told
+        if self.hints.log_start_offset <= offset < beyond:  # else it is emptied, which is logged
             self._note(
                 f"{segment.path} ends at offset {offset}, before its {name} {beyond}: "
                 f"{_missing(offset, beyond)}",
@@ -205,9 +205,9 @@ class _Loader:
             )
 
     def _end_after_clean_stop(self, segment: Segment) -> int:
-        """The log end offset; what the file has got since its broker stopped is cut off.
+        """The log end offset; bytes added to the file since its broker stopped are cut off.
 
-        Raises DamagedFileError where flushed records are gone: they may be on a replica, or in a
+        Raises DamagedFileError if flushed records are gone: they may be on a replica, or in a
         backup, as long as this log does not go on without them.
         """
         offset, end = segment.end_of_batches()
@@ -251,7 +251,7 @@ class _Loader:
             self._check_delays(segment)
 
     def _settle_closed(self, segment: Segment, found: SegmentFiles, next_base: int) -> None:
-        """Have a closed segment end where its last whole batch does, and tell what is missing."""
+        """End a closed segment after its last whole batch, and report missing offsets."""
         end_offset = end_if_whole(self.disk.filesystem, segment, found)
         if end_offset is None:
             end_offset, lost = segment.drop_partial_batch()
@@ -267,7 +267,7 @@ class _Loader:
         self._check_gap(segment, end_offset, next_base)
 
     def _check_gap(self, segment: Segment, end_offset: int, next_base: int | None) -> None:
-        """Tell of offsets between two segments, unless compaction may have emptied these."""
+        """Report a gap of offsets between two segments, unless compaction may have emptied it."""
         first = max(end_offset, self.hints.log_start_offset)
         if next_base is not None and first < next_base and not self._may_be_compacted:
             self._note(
@@ -281,7 +281,7 @@ class _Loader:
             if segment.rebuild_delays():
                 self._note(f"the delay index of {segment.path} was missing or damaged: rebuilt")
         except DamagedFileError as error:
-            # Whoever reads what cannot be right is told so, as long as the log is damaged.
+            # Reads of the damaged batch fail, as long as the log is damaged.
             self._note(f"the delay index of {segment.path} cannot be rebuilt: {error.message}")
 
     def _recover(self, segment: Segment, found: SegmentFiles, next_base: int | None) -> bool:
@@ -327,7 +327,7 @@ class _Loader:
                     self.epochs.note(header.partition_leader_epoch, header.base_offset)
         elif not (self.hints.was_clean or is_empty):
             self._check_epochs(contents)
-        # An epoch that begins at the end has no record yet, or none any more, and begins there all
+        # An epoch that begins at the end has no record yet, or no longer, and begins there all
         # the same; dropping it would cost each empty log two writes of the file at every start.
         self.epochs.truncate_from_end(offsets.log_end_offset + 1)
         self.epochs.truncate_from_start(offsets.log_start_offset)

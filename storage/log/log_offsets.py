@@ -39,9 +39,10 @@ is being cut, and flushes of one log may end together. One for all logs, as idle
 
 
 class Moves:
-    """How often the offsets of any log have moved that checkpoints tell of.
+    """Count of changes of any log's checkpointed offsets.
 
-    Counted after the move. Threads may count one for two, but it is another number than before.
+    Counted after the change. Concurrent threads may count two changes as one, but the number
+    differs from the one before.
     """
 
     __slots__ = ("count",)
@@ -78,9 +79,9 @@ class LogOffsets:
         self.cleaned_offset = cleaned_offset
         """Up to here compaction has seen to it that keys are unique; -1: it has never been here."""
         self.truncations = 0
-        """What began before the last one, a flush or a cleaning, says nothing about the log now."""
+        """Number of truncations; a flush or a cleaning that began before the last one is void."""
         self.waiting_from: Callable[[], int] | None = None
-        """Where this broker delivers what waits, gives the first offset of that."""
+        """On the broker that delivers waiting records, returns the first offset that waits."""
         self.check()
 
     def check(self) -> None:
@@ -103,7 +104,7 @@ class LogOffsets:
         return True
 
     def may_start_at(self, offset: int) -> bool:
-        """Whether the log start would move.
+        """Return whether the log start would move.
 
         Raises ApiError OFFSET_OUT_OF_RANGE past the high watermark.
         """
@@ -121,12 +122,12 @@ class LogOffsets:
         MOVES.count += 1
 
     def cut_to(self, offset: int) -> bool:
-        """Nothing at or after `offset` is left; returns whether some of that had been flushed."""
+        """Truncate to `offset`; return whether flushed records were cut."""
         assert offset <= self.log_end_offset, self
         return self._end_at(offset, min(self.log_start_offset, offset))
 
     def start_over_at(self, offset: int) -> bool:
-        """Nothing at all is left; as `cut_to`. What is before `offset` is committed elsewhere."""
+        """Truncate everything and start over at `offset`; as `cut_to`. Lower ones are committed."""
         is_flushed = self._end_at(offset, offset)
         self.high_watermark = offset
         MOVES.count += 1
@@ -134,9 +135,9 @@ class LogOffsets:
         return is_flushed
 
     def raise_recovery_point(self, offset: int, truncations: int) -> None:
-        """A flush up to `offset` has ended that began after so many truncations.
+        """Note the end of a flush up to `offset` that began after that number of `truncations`.
 
-        Safe on any thread. It counts for nothing when the log was cut since.
+        Safe on any thread. Ignored if the log was truncated since.
         """
         with _recovery_points:
             if truncations == self.truncations:
@@ -150,7 +151,7 @@ class LogOffsets:
         MOVES.count += 1
 
     def note_cleaned(self, offset: int) -> None:
-        """Compaction has come to `offset`, which it may have to do again from an earlier one."""
+        """Note that compaction has reached `offset`; it may have to resume from an earlier one."""
         assert offset <= self.log_end_offset, self
         self.cleaned_offset = offset
         MOVES.count += 1

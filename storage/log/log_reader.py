@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LogReader:
-    """Checks what is asked for against the offsets, and has the segments find it."""
+    """Reads by offset: checks them against the log's offsets, and reads from the segments."""
 
     __slots__ = ("_offsets", "_place", "_segments")
 
@@ -60,7 +60,7 @@ class LogReader:
             raise directory.fail(error) from error
 
     def headers_in(self, piece: Slice) -> Iterator[tuple[int, BatchHeader]]:
-        """Where in a piece that was read each whole header of a batch is."""
+        """Position and header of each whole batch header in a piece that was read."""
         with self._place.directory:
             yield from piece.headers()
 
@@ -73,9 +73,9 @@ class LogReader:
             yield from self._segments.batches(from_offset, to_offset)
 
     def search_timestamp(self, timestamp_ms: int) -> Search[Found]:
-        """First record that is not earlier than `timestamp_ms`; see `storage.segment.time_search`.
+        """First record at or after `timestamp_ms`; see `storage.segment.time_search`.
 
-        Of the log as it is at the end of the search, which begins anew if the log was cut.
+        The result holds for the log at the end of the search, which restarts after a truncation.
         """
         return (yield from self._search(partial(self._segments.search_timestamp, timestamp_ms)))
 
@@ -100,9 +100,9 @@ class LogReader:
         return sorted(found, key=attrgetter("first_offset"))
 
     def aborted_in(self, piece: Slice, from_offset: int) -> list[AbortedTransaction]:
-        """What a read_committed consumer must skip in `piece`, which it asked for from an offset.
+        """Aborted transactions that a read_committed consumer must skip in `piece`.
 
-        Nearly free for a log in which nothing was aborted lately.
+        `from_offset` is the fetch offset. Nearly free for a log without recent aborts.
         """
         with self._place.directory:
             if not self._segments.has_aborted_after(from_offset):

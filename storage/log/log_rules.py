@@ -1,4 +1,4 @@
-"""What a topic's configuration means for one of its logs."""
+"""Effective rules for one log, from its topic's configuration."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ TARGET_CODECS: Final[dict[str, Codec | None]] = {
 
 COMPACT: Final = "compact"
 AWAITED_FLUSH_MS: Final = 60_000
-"""With `flush.messages` records are on the disk before they are acknowledged, but not indexes and
-whatever else a start would make anew from them. So that it need not make much, that follows within
-a minute, which is how often recovery points are written."""
+"""Longest delay of a whole flush with `flush.messages`: records are then on the disk before they
+are acknowledged, but not indexes and other files that a start rebuilds from them. To keep that
+short, they follow within a minute, the interval at which recovery points are written.
+"""
 
 RULES_KEPT: Final = 256
-"""Of so many configurations: logs that have the same share them, which saves memory."""
+"""Number of cached configurations: logs with the same one share its rules, which saves memory."""
 
 
 def has_delays(config: TopicConfig) -> bool:
-    """Whether records may wait in a log of this configuration."""
+    """Return whether records may wait in a log of this configuration."""
     return config.delivery_delay_enable or config.is_retry_topic
 
 
@@ -48,15 +49,15 @@ class LogRules:
     config: TopicConfig
     produce_rules: ProduceRules
     roll_ms: int
-    """The active segment rolls when a batch is so much later than its first, without jitter."""
+    """The active segment rolls for a batch later than its first by this much, without jitter."""
     flush_ms: int
-    """How long what is appended may wait to be flushed as a whole."""
+    """Longest time until appended records are flushed as a whole."""
 
     def __init__(self, config: TopicConfig) -> None:
         self.change(config)
 
     def change(self, config: TopicConfig) -> None:
-        """Go by another configuration; what a segment was created with stays as it was."""
+        """Apply another configuration; existing segments keep theirs."""
         self.config = config
         is_compacted = COMPACT in config.cleanup_policy
         # Compaction, which may be due by then, leaves the active segment alone.

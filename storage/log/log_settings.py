@@ -1,4 +1,4 @@
-"""What a log is given: which partition it is and where, and what all logs of a broker share."""
+"""Settings of a log: its partition and place, and the settings shared by all logs of a broker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _draw_zero(_limit: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """What all logs of a broker share besides their topics' configuration."""
+    """Settings shared by all logs of a broker, besides their topics' configuration."""
 
     producer_id_expiration_ms: int = DAY_MS
     run_later: Callable[[Callable[[], None]], None] = _call_at_once
@@ -40,10 +40,10 @@ class LogSettings:
 
 @dataclass(slots=True)
 class LogPlace:
-    """Which partition it is and where its files are. A log's own; its parts look here."""
+    """Partition of a log and place of its files. Owned by the log; its parts look here."""
 
     directory: LogDirectory
-    """Another one once the log is deleted, in which nothing can be done."""
+    """Replaced once the log is deleted, by one on which all operations fail."""
     topic: str
     partition: int
     topic_id: UUID | None = None
@@ -68,7 +68,7 @@ class LogPlace:
         self.directory, self.path, self.future_id = directory, path, ""
 
     def leave(self) -> LogDirectory:
-        """Let go of the directory; returns it. Whatever comes later raises DeletedLogError."""
+        """Leave the directory and return it. Later operations raise DeletedLogError."""
         directory = self.directory
         self.directory = directory.as_left_by(self.name)
         return directory

@@ -1,8 +1,8 @@
-"""Which of the oldest segments of a log may go, a decision without a deed; and their going.
+"""Retention: the choice of the oldest segments to delete, apart from their deletion.
 
-A segment goes when its newest record is older than `retention.ms`, when the log without it is
+A segment is deleted when its newest record is older than `retention.ms`, when the log without it is
 still as large as `retention.bytes`, or when all of it lies before the log start offset. Only whole
-segments from the old end go, and only below the high watermark. A limit of -1 is no limit.
+segments from the old end are deleted, and only below the high watermark. -1 stands for no limit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DELETE: Final = "delete"
 
 
 class OldSegment(Protocol):
-    """What the decision needs to know of a segment."""
+    """Properties of a segment that the choice depends on."""
 
     @property
     def size(self) -> int:
@@ -35,15 +35,15 @@ class OldSegment(Protocol):
     def age_timestamp(self) -> int:
         """Greatest timestamp of its records, or when its file was last changed if it has none.
 
-        Asked for only where the decision hangs on it: it may have to be read from a file.
+        Read only if the decision depends on it: it may have to come from a file.
         """
 
 
 class LogFacts(NamedTuple):
-    """What the decision needs to know of the log."""
+    """Properties of the log that the choice depends on."""
 
     end_offsets: Sequence[int]
-    """Where each segment ends and the next begins; of the active one, the log end offset."""
+    """End offset of each segment, where the next begins; of the active one, the log end offset."""
     high_watermark: int
     log_start_offset: int
     needed_from: int = NOTHING_WAITS
@@ -53,7 +53,7 @@ class LogFacts(NamedTuple):
 def count_deletable(
     segments: Sequence[OldSegment], log: LogFacts, config: TopicConfig, now_ms: int
 ) -> int:
-    """How many segments, counted from the oldest, may go; the active one may be among them."""
+    """Number of segments to delete, from the oldest; may include the active one."""
     count = _count_before_start(log)
     if DELETE in config.cleanup_policy:
         old = max(
@@ -71,7 +71,7 @@ def count_deletable(
 
 
 def _count_before_start(log: LogFacts) -> int:
-    """The active segment is not counted: it holds the log end offset, so there is no gain."""
+    """The active segment is not counted: it holds the log end offset, hence no gain."""
     count = 0
     while count < len(log.end_offsets) - 1 and log.end_offsets[count] <= log.log_start_offset:
         count += 1
@@ -97,7 +97,7 @@ def _count_excess(segments: Sequence[OldSegment], retention_bytes: int) -> int:
 
 
 class Retention:
-    """What one log gives up."""
+    """Deletion of expired segments of one log."""
 
     __slots__ = ("_delays", "_files", "_offsets", "_rolls", "_rules")
 

@@ -1,4 +1,4 @@
-"""When the active segment of a log is closed, and another one begun (KIP-32)."""
+"""Rolls of a log: when the active segment is closed, and another one begun (KIP-32)."""
 
 from __future__ import annotations
 
@@ -47,21 +47,22 @@ class Rolls:
         self.draw_jitter()
 
     def draw_jitter(self) -> None:
-        """Draw anew how much earlier than `segment.ms` the active segment rolls."""
+        """Draw a new jitter: how much earlier than `segment.ms` the active segment rolls."""
         limit = min(self._rules.config.segment_jitter_ms, self._rules.roll_ms)
         self._jitter_ms = self._draw_below(limit) if limit > 0 else 0
 
     def must_roll(self, size: int, last_offset: int, timestamp: int, now_ms: int) -> bool:
-        """Tell whether a batch of `size` bytes makes the active segment roll first.
+        """Return whether the active segment must roll before a batch of `size` bytes.
 
-        `timestamp` is the greatest of the batch: time that passes is that of the records. Raises
-        ApiError RECORD_LIST_TOO_LARGE for a batch that fits into no segment, and LogDirectoryError.
+        `timestamp` is the greatest of the batch: elapsed time is measured by record timestamps.
+        Raises ApiError RECORD_LIST_TOO_LARGE for a batch that does not fit into a segment, and
+        LogDirectoryError.
         """
         segment = self._segments.active
         rules = self._rules
         segment_bytes = rules.config.segment_bytes
         earliest = timestamp - rules.roll_ms + self._jitter_ms
-        if (  # the common case, with nothing called that can be spared
+        if (  # the common case, without avoidable calls
             0 < segment.size <= segment_bytes - size
             and earliest <= segment.known_first_timestamp >= 0
             and last_offset - segment.base_offset <= MAX_RELATIVE_OFFSET
@@ -88,8 +89,8 @@ class Rolls:
     def roll(self, now_ms: int, base_offset: int | None = None) -> None:
         """Close the active segment and begin one at `base_offset`, unless it is empty.
 
-        At the log end, if no offset is given; a follower's leader may be further. What was closed
-        is flushed through `LogSettings.run_later`.
+        Without an offset, at the log end; a follower's leader may be further. The closed segment is
+        flushed through `LogSettings.run_later`.
         """
         files = self._files
         active = self._segments.active

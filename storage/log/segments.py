@@ -55,7 +55,7 @@ class Segments:
 
     @property
     def base_offsets(self) -> list[int]:
-        """Where each segment begins."""
+        """Base offset of each segment."""
         return self._bases
 
     def add(self, segment: Segment) -> None:
@@ -87,7 +87,7 @@ class Segments:
         return removed
 
     def become(self, others: Segments) -> None:
-        """Take the segments of another log in place of all; that one is not used any more."""
+        """Take over the segments of another log; that one must not be used any more."""
         self._segments, self._bases, self.active = others._segments, others._bases, others.active
 
     def replace(self, first: int, count: int, segment: Segment) -> None:
@@ -145,7 +145,7 @@ class Segments:
         return found
 
     def has_aborted_after(self, offset: int) -> bool:
-        """Whether a transaction was aborted in the segment of `offset` or a later one."""
+        """Return whether a transaction was aborted in the segment of `offset` or a later one."""
         first = self.floor(offset)
         return any(len(self._segments[i].aborted_index) for i in range(first, len(self._segments)))
 
@@ -170,7 +170,7 @@ class Segments:
         for index in range(self.floor(offset), len(self._segments)):
             segment = self._segments[index]
             if offset <= segment.base_offset and segment.size:
-                return segment, 0  # without its index, which nobody may have needed yet
+                return segment, 0  # without its index, which may not be loaded yet
             place = segment.locate(offset)
             if place is not None:
                 return segment, place.position
@@ -214,7 +214,7 @@ class Segments:
         return best
 
     def _end_position(self, segment: Segment, upper_offset: int) -> int:
-        """Where reading in `segment` must stop for `upper_offset` to stay unread."""
+        """File position in `segment` at which a read must stop, to exclude `upper_offset`."""
         if upper_offset == WHOLE_LOG:
             return segment.size
         following = self.floor(segment.base_offset) + 1
@@ -258,5 +258,5 @@ def _whole_batches(segment: Segment, position: int) -> Iterator[memoryview]:
 
 
 def _is_sooner(one: TimestampOffset, other: TimestampOffset) -> bool:
-    """Whether a record has a greater timestamp, or the same and comes first."""
+    """Return whether a record has a greater timestamp, or the same and comes first."""
     return (one.timestamp, -one.offset) > (other.timestamp, -other.offset)

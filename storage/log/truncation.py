@@ -24,10 +24,10 @@ class Truncation:
         self._rules = rules
 
     def truncate_to(self, offset: int) -> bool:
-        """Drop everything at and after `offset`; tells whether there was anything.
+        """Drop everything at and after `offset`; return whether there was anything.
 
-        An epoch that began at the end, and in which nothing was appended, goes in any case: as long
-        as it is known, the log does not look like one that agrees with another leader's.
+        An epoch that starts at the log end and has no records is removed in any case: as long as it
+        is known, the log appears to diverge from another leader's.
         """
         files, offsets = self._files, self._offsets
         segments = files.segments

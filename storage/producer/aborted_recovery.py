@@ -1,9 +1,9 @@
 """Rebuild the transaction indexes of segments that a crash, or damage, leaves in doubt.
 
 An index gets its entry after the marker is in the log, so that a crash may lose it; and without it
-a read_committed consumer would be shown what was aborted. What stands before the recovery point is
-on the disk for good. The rest follows from the log: from which batches there are, and how the
-transactions end that they belong to.
+a read_committed consumer would read aborted records. Entries before the recovery point are on the
+disk for good. The rest follows from the log: from its batches, and the markers of their
+transactions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def rebuild_aborted(
     """Rebuild the indexes of the segments whose base offsets are in `doubtful`.
 
     Reads the headers from the newest snapshot before them on. Entries for markers before the
-    recovery point are kept: their transactions may have begun in what is deleted by now.
+    recovery point are kept: their transactions may have begun in deleted segments.
     """
     first = min(doubtful)
     state = ProducerState()
@@ -48,7 +48,7 @@ def _restore(state: ProducerState, snapshots: Snapshots, offset: int) -> int | N
             try:
                 state.restore(snapshots.read(candidate))
             except (DamagedFileError, FileNotFoundError):
-                continue  # told when the producers are rebuilt
+                continue  # logged when the producers are rebuilt
             return candidate
     return None
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 
 class _NothingYet(dict[Any, Any]):
-    """Whoever has something to note begins a dictionary of its own."""
+    """Empty and read-only: each owner replaces it with its own dictionary on the first write."""
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
         raise AssertionError(f"{key!r} would be noted of everybody")

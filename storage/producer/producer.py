@@ -71,11 +71,11 @@ class Producer:
         self.last_timestamp = NONE
         self.transaction_first_offset = NONE
         self.next_sequence = 0
-        """What the next batch of this epoch must begin with."""
+        """Expected base sequence of the next batch of this epoch."""
         self.batches: list[ProducedBatch] = []
         """Oldest first, five at most; `remember` adds to it."""
         self.is_from_snapshot = False
-        """Whether more than are remembered may stand in the log (`producer_history`)."""
+        """True if the log may have more of its batches than are remembered (`producer_history`)."""
 
     @property
     def last_sequence(self) -> int:
@@ -115,7 +115,7 @@ class Producer:
         return None
 
     def snapshot(self) -> SnapshotEntry:
-        """Return what is kept in a snapshot: of the batches, the last one only."""
+        """Entry for a snapshot: of the batches, the last one only."""
         last = self.batches[-1] if self.batches else ProducedBatch(NONE, NONE, NONE, 0, NONE)
         return SnapshotEntry(
             self.producer_id,

@@ -3,21 +3,21 @@
 Of the last five, a snapshot has one.
 
 A client with five requests under way sends all of them again when a broker ends before it has
-answered. What of them was appended must be known then: otherwise the first is out of order, which
-librdkafka takes for a fatal error, and after which the Java client appends the others once more,
-under a new epoch. So it is with Apache Kafka, whose file format has no place for more than the last
-batch. The others stand in the log, right before it.
+answered. Those already appended must be known then: otherwise the first is out of order, a fatal
+error to librdkafka, after which the Java client appends the others once more, under a new epoch.
+Apache Kafka has that flaw, as its file format has room for the last batch only. The others are in
+the log, right before it.
 
-Five are enough while a client has one leader to talk to. When leadership moves, a client may hear
-of it before the old leader has answered: its answers leave in order, and an earlier one may still
-wait for a commit. The client sends its next batches to the new leader, five or more, and only then
+Five are enough while a client talks to one leader. When leadership moves, a client may learn of it
+before the old leader has answered: its answers leave in order, and an earlier one may still wait
+for a commit. The client sends its next batches to the new leader, five or more, and only then
 repeats those that the old one had appended, and replicated, before it refused them::
 
     at the old leader    sequences 2, 3 appended ... replicated ... refused: NOT_LEADER_OR_FOLLOWER
     at the new leader                                4 5 6 7 8 appended      2?  3?
 
-Nothing but the log knows by then that 2 and 3 are there. To Apache Kafka they are out of order, and
-the Java client repeats them until `delivery.timeout.ms`, and reports as failed what is stored.
+By then only the log shows that 2 and 3 are there. To Apache Kafka they are out of order, and the
+Java client repeats them until `delivery.timeout.ms`, and reports stored records as failed.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ HALF: Final = SEQUENCE_SPACE // 2
 FIRST_STRETCH_BYTES: Final = 16 * 1024
 MOST_BYTES: Final = 32 * 1024 * 1024
 MOST_HEADERS: Final = 2000
-"""What it may cost, once for a producer after a start: milliseconds, as a rule one read."""
+"""Headers read at most, once per producer after a start: milliseconds, as a rule one read."""
 MOST_REPEAT_BYTES: Final = 4 * 1024 * 1024
 MOST_REPEAT_HEADERS: Final = 500
-"""What each batch may cost that repeats one before those remembered: a millisecond."""
+"""Headers read at most for each batch that repeats an older one than remembered: a millisecond."""
 
 
 def recall(producer: Producer, segments: Segments, log_start_offset: int) -> bool:
@@ -100,7 +100,7 @@ def find_repeated(
 
 
 def _is_before(header: BatchHeader, batches: Sequence[ProducedBatch]) -> bool:
-    """Whether its sequences come before those: by less than half of all there are."""
+    """Return whether its sequences precede `batches`, by less than half the sequence space."""
     if not batches:
         return False
     return 0 < (batches[0].base_sequence - header.last_sequence) % SEQUENCE_SPACE < HALF

@@ -1,4 +1,4 @@
-"""Rebuild what a partition knows of its producers: newest sound snapshot, then the log after."""
+"""Rebuild of a partition's producer state: newest sound snapshot, then the log after it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_marker(header: BatchHeader, batch: Buffer, base_offset: int) -> Marker 
 def rebuild(
     producers: ProducerState, snapshots: Snapshots, segments: Segments, bounds: tuple[int, int]
 ) -> None:
-    """Make `producers` what they were at the end of `bounds`, (log start, log end offset)."""
+    """Restore `producers` as of the end of `bounds`, (log start, log end offset)."""
     read = read_producers(snapshots, segments, bounds)
     remove_others(snapshots, bounds)
     producers.become(read)
@@ -50,9 +50,9 @@ def rebuild(
 def read_producers(
     snapshots: Snapshots, segments: Segments, bounds: tuple[int, int]
 ) -> ProducerState:
-    """What was known of producers at the end of `bounds`, (log start, log end offset).
+    """Producer state at the end of `bounds`, (log start, log end offset).
 
-    The log may go on after that. Damaged snapshots are removed with a line; the one before, or the
+    The log may go on after that. Damaged snapshots are removed and logged; the one before, or the
     whole log, stands in.
     """
     log_start_offset, log_end_offset = bounds
@@ -70,8 +70,8 @@ def read_producers(
 def remove_others(snapshots: Snapshots, bounds: tuple[int, int]) -> None:
     """Remove the snapshots past the log's end and those up to its start.
 
-    A producer whose records are all gone may start anew (KIP-360), and one whose newest records
-    were lost must not be held to what came before them.
+    A producer whose records are all gone may start over (KIP-360), and one whose newest records
+    were lost must not be validated against older state.
     """
     log_start_offset, log_end_offset = bounds
     snapshots.remove_after(log_end_offset)

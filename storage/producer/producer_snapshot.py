@@ -25,7 +25,7 @@ ENTRY: Final = Struct(">qhiqiqiq")
 
 
 class SnapshotEntry(NamedTuple):
-    """What a snapshot holds of one producer, in the order of the file."""
+    """Entry of a snapshot for one producer, in the order of the file."""
 
     producer_id: int
     epoch: int

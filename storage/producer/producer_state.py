@@ -1,9 +1,9 @@
-"""What a partition knows of the idempotent and transactional producers that wrote to it.
+"""State of the idempotent and transactional producers that wrote to a partition.
 
 Per producer id: its epoch, and the last five batches. A batch that repeats one of those five is
-answered with the offset it got the first time; any other must carry on where the last one ended.
-A producer that is not known (expired, or its records are deleted) may start at any sequence number
-(KIP-360). Sequence numbers go from 2^31 - 1 to 0.
+answered with the offset it got the first time; any other must continue from the last one. An
+unknown producer (expired, or its records are deleted) may start at any sequence number (KIP-360).
+Sequence numbers wrap from 2^31 - 1 to 0.
 
 With transactions (KIP-98): the first offset of each open transaction, and of each that is complete
 but whose marker is not below the high watermark yet, because read_committed consumers must not
@@ -52,7 +52,7 @@ class ProducerState:
         self._open: dict[int, int] = NOTHING_YET
         """First offset of the open transaction, by producer id."""
         self.unreplicated: list[tuple[int, int]] = NO_MARKERS
-        """First offset and marker offset of what is complete above the high watermark."""
+        """First offset and marker offset of complete transactions above the high watermark."""
 
     @property
     def first_unstable_offset(self) -> int | None:
@@ -74,7 +74,7 @@ class ProducerState:
         return bool(self._open)
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Tell whether a producer of `epoch` has a transaction open here."""
+        """Return whether a producer of `epoch` has a transaction open here."""
         producer = self.producers.get(producer_id)
         return (
             producer is not None
@@ -178,7 +178,7 @@ class ProducerState:
             )
 
     def end_transaction(self, marker: Marker) -> AbortedTransaction | None:
-        """Note an appended marker; returns what the aborted index must get, if anything."""
+        """Note an appended marker; return its entry for the aborted index, if any."""
         producer_id = marker.producer_id
         self.guards.settle_marker(producer_id, marker.producer_epoch)
         producer = self.producers.get(producer_id)
@@ -232,13 +232,13 @@ class ProducerState:
         self.unreplicated = NO_MARKERS
 
     def become(self, other: ProducerState) -> None:
-        """Know what `other` knows, which is given up; the guards stay as they are."""
+        """Take over the state of `other`, which must not be used any more; the guards stay."""
         self.producers = other.producers
         self._open = other._open
         self.unreplicated = other.unreplicated
 
     def snapshot(self) -> list[SnapshotEntry]:
-        """Return what a snapshot file keeps."""
+        """Entries for a snapshot file."""
         return [producer.snapshot() for producer in self.producers.values()]
 
     def restore(self, entries: Iterable[SnapshotEntry]) -> None:

@@ -1,7 +1,7 @@
 """The producer snapshots beside a log: one per segment and one for the end of a closed log.
 
 The number in a file's name is the log end offset at which it was taken. A snapshot newer than the
-log must never be used, so truncation removes what lies past the new end.
+log must never be used, so truncation removes those past the new end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Snapshots:
-    """Which snapshots there are, and how to write, read and remove them."""
+    """Offsets of the snapshots, and methods to write, read and remove them."""
 
     __slots__ = ("_directory", "_filesystem", "offsets")
 
@@ -77,5 +77,5 @@ class Snapshots:
             self._filesystem.open(self.path(offset)).sync()
 
     def path(self, offset: int) -> str:
-        """Where the snapshot for `offset` is, or would be."""
+        """Path of the snapshot for `offset`, which may not exist."""
         return file_names.segment_file(self._directory, offset, file_names.SNAPSHOT)

@@ -1,12 +1,12 @@
 """Proofs that a transaction's coordinator knows that a partition is part of it (KIP-890).
 
 The first batch of a transaction must come with one. Without it, a batch that was delayed until
-after its transaction's marker would open a transaction that nobody ever ends, and the last stable
-offset would stand still for good.
+after its transaction's marker would open a transaction that never ends, and the last stable offset
+would stop for good.
 
-Whoever is about to append takes a guard, asks the coordinator, and passes the guard to the append
-along with the batch. A marker that is appended in between ends the guard's life, so that an answer
-to a question of before the marker opens nothing after it (the ABA problem):
+The appender obtains a guard, asks the coordinator, and passes the guard to the append along with
+the batch. A marker appended in between voids the guard, so that an answer from before the marker
+cannot open a transaction after it (the ABA problem):
 
     obtain guard 1 -> ask -> "yes" -> marker: guard 1 is void -> append with guard 1: refused
 
@@ -46,7 +46,7 @@ class VerificationStateEntry:
         self.created_ms = now_ms
 
     def lower_to(self, epoch: int, sequence: int) -> None:
-        """Another batch waits for the same answer."""
+        """Note another batch that waits for the same answer."""
         if epoch > self.epoch:
             self.epoch = epoch
             self.lowest_sequence = sequence
@@ -62,7 +62,7 @@ class VerificationGuards:
     def __init__(self) -> None:
         self._entries: dict[int, VerificationStateEntry] = NOTHING_YET
         self.is_required = False
-        """Whether a transaction may only begin with a guard."""
+        """True if a transaction may only begin with a guard."""
 
     def obtain(
         self, producer_id: int, epoch: int, sequence: int, *, bumps_epoch: bool, now_ms: int
@@ -105,7 +105,7 @@ class VerificationGuards:
             )
 
     def settle(self, producer_id: int) -> None:
-        """The transaction has begun: from now on what is in the log speaks for itself."""
+        """Note that the transaction has begun: from now on the log shows it."""
         if self._entries:
             self._entries.pop(producer_id, None)
 

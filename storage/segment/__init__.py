@@ -1,1 +1,1 @@
-"""One segment of a log: its `.log` file, its indexes, and what a crash leaves of them."""
+"""One segment of a log: its `.log` file, its indexes, and their recovery after a crash."""

@@ -1,14 +1,14 @@
-"""The `.txnindex` of a segment: the aborted transactions whose marker stands in it (KIP-98).
+"""The `.txnindex` of a segment: the aborted transactions with their marker in it (KIP-98).
 
 Entries of 34 bytes, in the order of their markers: int16 version 0, int64 producer id, first
 offset, last offset (of the marker) and last stable offset at that time. The file is absent while
 there are none, which is the rule.
 
 A reader of [from, to) begins at the first marker at or after `from`, and may stop at the first
-entry whose last stable offset is `to` or beyond: whatever is aborted later begins there or after.
+entry whose last stable offset is `to` or beyond: transactions aborted later begin there or after.
 
-The marker is in the log before its entry comes here. Should the file not be opened just then, for
-want of descriptors, the entry waits in memory, and readers find it there.
+The marker is in the log before its entry comes here. If the file cannot be opened for lack of
+descriptors, the entry waits in memory, where readers find it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _UNKNOWN: Final = -1
 
 
 class AbortedTransaction(NamedTuple):
-    """What a read_committed consumer needs to skip the records of one transaction."""
+    """Data that a read_committed consumer needs to skip the records of one transaction."""
 
     producer_id: int
     first_offset: int
@@ -62,7 +62,7 @@ class AbortedIndex:
 
     @property
     def path(self) -> str:
-        """Where the file is, or would be."""
+        """Path of the file, which may not exist."""
         return file_names.segment_file(
             self._directory, self._base_offset, file_names.TRANSACTION_INDEX
         )
@@ -88,7 +88,7 @@ class AbortedIndex:
         return found, False
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Add an entry at the end; for want of a descriptor, it is written later."""
+        """Add an entry at the end; without a descriptor, it is written later."""
         assert self._base_offset <= aborted.last_offset >= aborted.first_offset, aborted
         self._pending = (*self._pending, aborted)
         try:
@@ -107,9 +107,9 @@ class AbortedIndex:
             self._pending = ()
 
     def prepare_truncation(self, offset: int) -> Callable[[], None]:
-        """Open what it takes to drop the transactions whose marker stands at or after `offset`.
+        """Open the files needed to drop transactions whose marker is at or after `offset`.
 
-        Returns what drops them.
+        Returns a function that drops them.
         """
         slot = self._slot_of_marker(offset)
         written = self._written()

@@ -29,7 +29,7 @@ CHUNK_BYTES: Final = 1 << 18
 """Few enough that the memory of one read serves the next: 1 MiB takes a quarter longer in all."""
 
 HOP_BYTES: Final = 4096 + HEADER_BYTES
-"""One index interval: what a look-up has to walk is usually within one such read."""
+"""One index interval: one such read usually covers the walk of a look-up."""
 
 MAX_RELATIVE_OFFSET: Final = 2**31 - 1
 OLD_HEADER_BYTES: Final = 17
@@ -40,7 +40,7 @@ _unpack_place = struct.Struct(">qiibIhi").unpack_from
 
 
 class BatchPlace(NamedTuple):
-    """Where a batch is; what reading a region needs of its header."""
+    """Position of a batch, with the header fields needed to read a region."""
 
     position: int
     size: int

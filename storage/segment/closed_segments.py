@@ -1,4 +1,4 @@
-"""Where a closed segment ends, for a start that has thousands of them to look at."""
+"""End of a closed segment, found quickly at a start with thousands of them."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ REPLACED: Final = (
     LOG_STARTS,
     CLEANER_OFFSETS,
 )
-"""What is replaced as a whole in a log directory; with a suffix while it is being written."""
+"""Files of a log directory that are replaced as a whole; with a suffix while being written."""
 
 DELETED_DIRECTORY: Final = "-delete"
 FUTURE_DIRECTORY: Final = "-future"
@@ -61,7 +61,7 @@ _DELETED = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)\.([0-9a-f]{32})-(?:delete|stray)
 
 
 def is_half_written(name: str) -> bool:
-    """Tell whether a file of a log directory was about to replace one of the broker's there."""
+    """Return whether a file of a log directory is a temporary file of one of the broker's there."""
     return name.endswith(TEMPORARY) and name.startswith(REPLACED)
 
 
@@ -71,7 +71,7 @@ def segment_file(directory: str, base_offset: int, suffix: str) -> str:
 
 
 def parse_segment_file(name: str) -> tuple[int, str] | None:
-    """Base offset and suffix of `name`, or None when it is no file of a segment."""
+    """Base offset and suffix of `name`, or None if it is not a segment's file."""
     match = _SEGMENT_FILE.match(name)
     return (int(match[1]), match[2]) if match else None
 
@@ -111,5 +111,5 @@ def deleted_directory(topic: str, partition: int, unique: str) -> str:
 
 
 def is_deleted_directory(name: str) -> bool:
-    """Tell whether a directory belongs to a deleted partition."""
+    """Return whether a directory belongs to a deleted partition."""
     return name.endswith(DELETED_DIRECTORY) and _DELETED.match(name) is not None

@@ -1,7 +1,7 @@
 """Bytes on their way to the end of a segment's file, written on another thread.
 
-The segment does not count them until they are accounted for. Whoever changes the segment before
-that voids them: it waits for the write, if it has begun, and cuts the file to what is counted.
+The segment does not count them until they are accounted for. Any change of the segment before that
+voids them: it waits for the write, if it has begun, and truncates the file to the counted size.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PendingWrite:
         self._has_begun = False
         self.is_void = False
         self.error: OSError | None = None
-        """Why it failed, once it has run."""
+        """Its error, if it failed."""
 
     def run(self) -> None:
         """Write, unless it is void by now; raises nothing."""

@@ -1,8 +1,8 @@
-"""Bring one segment in order after a crash: read what was not flushed, cut what is not sound.
+"""Recovery of one segment after a crash: read the unflushed part, truncate the unsound part.
 
-What lies before the recovery point is on the disk and is not read again. From there on each batch
-is checked, and the first that is not sound ends the log: the file is cut there, and both indexes
-get the entries that the crash lost.
+Batches before the recovery point are on the disk and not read again. From there on each batch is
+checked, and the first that is not sound ends the log: the file is cut there, and both indexes get
+the entries that the crash lost.
 
     segment          |batch|batch|batch|batch|batch|bat
     index entries          ^           ^           ^ (perhaps lost, perhaps torn)
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 class SegmentRecovery(NamedTuple):
-    """What recovery found in one segment."""
+    """Result of the recovery of one segment."""
 
     next_offset: int
     bytes_read: int
     bytes_cut: int
     problem: str | None
-    """Why the rest was cut; None when nothing was."""
+    """Reason for the truncation; None if nothing was cut."""
     has_markers: bool
-    """Transactions may have ended in what was read."""
+    """True if transactions may have ended in the range that was read."""
 
 
 def recover_segment(
@@ -67,16 +67,16 @@ def recover_segment(
 
 
 def _rebuild_delays(segment: Segment) -> None:
-    """What the delay index has lost may lie before what was read."""
+    """Rebuild the delay index: entries it lost may lie before the range that was read."""
     try:
         segment.rebuild_delays()
-    except DamagedFileError:  # which whoever reads there is told, as long as it is so
+    except DamagedFileError:  # reads there report it, as long as it lasts
         assert segment.delays is not None
         segment.delays.make_void()
 
 
 def _start_position(segment: Segment, recovery_point: int) -> int:
-    """Where reading begins; the indexes keep only what leads to before that."""
+    """Position to read from; the indexes keep only the entries that lead to batches before it."""
     offsets, times = segment.offset_index, segment.time_index
     offsets.salvage()
     times.salvage()

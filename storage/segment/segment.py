@@ -2,8 +2,8 @@
 
 The name of every file of a segment is its base offset in twenty digits. The `.log` file holds
 batches back to back, nothing else, in the bytes in which they came over the network. Files are
-opened and indexes mapped when they are first needed, so that a segment nobody touches costs a few
-hundred bytes of memory and no descriptor. Looking things up in it is in `segment_reader`.
+opened and indexes mapped when they are first needed, so that an unused segment costs a few hundred
+bytes of memory and no descriptor. Look-ups are in `segment_reader`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Segment(SegmentReading):
             self.offset_index.create()
             self.time_index.create()
         except OSError:
-            with suppress(OSError):  # on a sick disk what is left is found at the next start
+            with suppress(OSError):  # on a faulty disk the next start finds the rest
                 for suffix in file_names.SEGMENT_SUFFIXES:
                     self._disk.filesystem.remove(self._path(suffix))
             raise
@@ -91,7 +91,7 @@ class Segment(SegmentReading):
         return self._pending
 
     def end_write(self, pending: PendingWrite) -> bool:
-        """Tell whether what was written still belongs here; raises OSError if it failed."""
+        """Return whether a write still belongs here; raises OSError if it failed."""
         if pending is not self._pending:
             return False
         self._pending = None
@@ -128,7 +128,7 @@ class Segment(SegmentReading):
             self._bytes_since_index += size
 
     def account_header(self, header: BatchHeader) -> None:
-        """As `account`, for a batch whose header tells the offsets."""
+        """As `account`, with the offsets from the batch header."""
         self.account(
             header.size_in_bytes, header.base_offset, header.last_offset, header.max_timestamp
         )
@@ -141,14 +141,14 @@ class Segment(SegmentReading):
         self.delays.append(DelayEntry(header.base_offset, position, kind, header.max_timestamp))
 
     def adopt_delays(self, size: int) -> None:
-        """Take over a file of `size` bytes with what has to do with delays."""
+        """Take over a delay index file of `size` bytes."""
         self.delays = DelayIndex(self._disk.filesystem, self._directory, self.base_offset, size)
 
     def rebuild_delays(self) -> bool:
-        """Note anew what has to do with delays, from the headers in the log, here and now.
+        """Rebuild the delay index from the headers in the log, at once.
 
-        Returns whether that was not noted before. DamagedFileError, and no change, if the log
-        cannot be walked.
+        Returns whether it differs from before. DamagedFileError, and no change, if the log cannot
+        be walked.
         """
         if self.delays is None:
             self.delays = DelayIndex(self._disk.filesystem, self._directory, self.base_offset)
@@ -160,15 +160,15 @@ class Segment(SegmentReading):
                 self.delays = None
 
     def has_batch(self, entry: DelayEntry) -> bool:
-        """Whether there is one where an entry of the delay index says."""
+        """Return whether there is a batch where an entry of the delay index points."""
         return self.file.read_at(entry.position, OFFSET_BYTES) == entry.offset.to_bytes(
             OFFSET_BYTES, "big", signed=True
         )
 
     def prepare_truncation(self, offset: int) -> Callable[[], None]:
-        """Open what it takes to cut off the batch that holds `offset` and all after it.
+        """Open the files needed to cut off the batch that holds `offset` and all after it.
 
-        Returns what cuts, which opens nothing.
+        Returns a function that cuts, and opens nothing.
         """
         found = self.locate(offset)
         if found is None:
@@ -186,7 +186,7 @@ class Segment(SegmentReading):
             for cut_index in cuts:
                 cut_index()
             file.truncate(position)
-            self._disk.filesystem.remove(self._path(file_names.KEY_INDEX))  # of what was there
+            self._disk.filesystem.remove(self._path(file_names.KEY_INDEX))  # of old content
             self._tail_offset = NO_TAIL
             self.size = position
             self._bytes_since_index = 0
@@ -198,7 +198,7 @@ class Segment(SegmentReading):
         return cut
 
     def rebuild_indexes(self) -> None:
-        """Make both indexes anew from the headers in the log."""
+        """Rebuild both indexes from the headers in the log."""
         file = self.file
         self.clear_indexes()
         size, self.size = self.size, 0
@@ -213,7 +213,7 @@ class Segment(SegmentReading):
             self.size = size  # damage in the log itself must not make it shorter
 
     def clear_indexes(self) -> None:
-        """Empty both indexes and forget what was known of timestamps."""
+        """Empty both indexes and forget the timestamps."""
         for clear in [self.offset_index.prepare_clear(), self.time_index.prepare_clear()]:
             clear()
         self.forget_timestamps()
@@ -260,13 +260,13 @@ class Segment(SegmentReading):
             self.delays.write_pending()
 
     def close(self) -> None:
-        """Write what is pending and let go of everything; the segment can still be used."""
+        """Write pending entries and close all files; the segment can still be used."""
         self.write_index_entries()
         self.forget()
 
     def forget(self) -> None:
-        """Let go of everything that is open and write nothing."""
-        with suppress(OSError):  # the disk is gone: what the next start finds, it checks
+        """Close all files and write nothing."""
+        with suppress(OSError):  # the disk is gone: the next start checks the files
             self._void_pending()
         if self._file is not None:
             self._file = None
@@ -275,7 +275,7 @@ class Segment(SegmentReading):
         self.time_index.forget()
 
     def relocate(self, directory: str) -> None:
-        """The files are in another directory now; what is open stays open."""
+        """Note that the files are in another directory; open ones stay open."""
         self._directory = directory
         for index in (self.offset_index, self.time_index, self.aborted_index, self.delays):
             if index is not None:

@@ -1,4 +1,4 @@
-"""What the directory of a partition holds, and the clearing up of what a crash left half done."""
+"""Files in the directory of a partition, and the cleanup of those that a crash left half done."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class PartitionFiles:
 
 
 def survey(filesystem: FileSystem, directory: str) -> PartitionFiles:
-    """List a partition's directory, after finishing or undoing what a crash interrupted."""
+    """List a partition's directory, after completing or undoing an interrupted operation."""
     entries = _clear_up(filesystem, directory, filesystem.scan(directory))
     for entry in entries:
-        if entry.is_dangling:  # what it led to may be on another disk, and come back
+        if entry.is_dangling:  # its target may be on another disk, and come back
             raise FileNotFoundError(
                 errno.ENOENT, "a link that leads nowhere", f"{directory}/{entry.name}"
             )
@@ -62,11 +62,11 @@ def survey(filesystem: FileSystem, directory: str) -> PartitionFiles:
 
 
 def _clear_up(filesystem: FileSystem, directory: str, entries: list[Entry]) -> list[Entry]:
-    """Remove what was deleted or half written, and put compacted segments in place.
+    """Remove deleted and half-written files, and put compacted segments in place.
 
     Compaction writes `.cleaned` files, renames them to `.swap` when they are whole, sets the
-    segments they replace aside, and renames them once more. A death at any step of this is mended
-    by the next start: what is undone goes before the `.cleaned` files that tell of it.
+    segments they replace aside, and renames them once more. The next start repairs a crash at any
+    step of this: undone files are removed before the `.cleaned` files that mark them.
     """
     leftovers = (file_names.DELETED, file_names.CLEANED, file_names.TEMPORARY)
     gone = [entry for entry in entries if entry.name.endswith(leftovers)]
@@ -107,9 +107,9 @@ def _undone(filesystem: FileSystem, directory: str, entries: list[Entry]) -> set
 
 
 def _is_in_place(filesystem: FileSystem, directory: str, entries: list[Entry], offset: int) -> bool:
-    """Whether a `.log` file begins at `offset` or reaches beyond it.
+    """Return whether a `.log` file begins at `offset` or reaches beyond it.
 
-    The latter is what Apache Kafka leaves of a segment that it was about to split.
+    The latter is the state that Apache Kafka leaves of a segment it was about to split.
     """
     sizes = {
         key[0]: entry.size
@@ -144,7 +144,7 @@ def _remove_replaced(
 
 def _rename_swaps(filesystem: FileSystem, directory: str) -> None:
     # The .log file first: a start that finds it still a promise removes the indexes beside it,
-    # and could not make the transaction index anew.
+    # and could not rebuild the transaction index.
     swaps = [
         entry.name for entry in filesystem.scan(directory) if entry.name.endswith(file_names.SWAP)
     ]

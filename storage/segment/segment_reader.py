@@ -45,7 +45,7 @@ NO_TAIL: Final = 2**63
 
 
 class SegmentReading(ABC):
-    """What a segment knows of itself, and look-ups; offsets are absolute throughout."""
+    """Properties and look-ups of a segment; offsets are absolute throughout."""
 
     __slots__ = (
         "_bytes_since_index",
@@ -75,17 +75,17 @@ class SegmentReading(ABC):
     def __init__(
         self, disk: Disk, directory: str, base_offset: int, config: TopicConfig, created_ms: int
     ) -> None:
-        """Take over what is at `directory`; nothing is opened or created."""
+        """Take over the files in `directory`; nothing is opened or created."""
         self.base_offset = base_offset
         self.size = 0
         self.created_ms = created_ms
-        """When the segment began, or its file was last changed: stands in for timestamps."""
+        """Time at which the segment began, or its file was changed: stands in for timestamps."""
         index_bytes = config.segment_index_bytes
         self.offset_index = OffsetIndex(disk, directory, base_offset, index_bytes)
         self.time_index = TimeIndex(disk, directory, base_offset, index_bytes)
         self.aborted_index = AbortedIndex(disk.filesystem, directory, base_offset)
         self.delays: DelayIndex | None = None
-        """Where it holds what has to do with delays; None where it never did."""
+        """Index of the batches that concern delays; None if there never were any."""
         self.is_index_full = False
         """One of the indexes has no room for another entry."""
         self.was_used = False
@@ -94,7 +94,7 @@ class SegmentReading(ABC):
         self._index_interval_bytes = config.index_interval_bytes
         self._file: File | None = None
         self._is_end_doubtful = False
-        """`size` is what the file had when it was closed, or has, and is to be looked into."""
+        """True if `size` is from the close, or the file, and has to be checked."""
         self._pending: PendingWrite | None = None
         self._bytes_since_index = 0
         self.known_first_timestamp = UNREAD
@@ -110,12 +110,12 @@ class SegmentReading(ABC):
 
     @property
     def path(self) -> str:
-        """Where the `.log` file is."""
+        """Path of the `.log` file."""
         return self._path(file_names.LOG)
 
     @property
     def file(self) -> File:
-        """The `.log` file, opened if need be. Whoever keeps it keeps it open."""
+        """The `.log` file, opened if need be. A caller that keeps it keeps it open."""
         self.was_used = True
         return self._file or self._open()
 
@@ -135,7 +135,7 @@ class SegmentReading(ABC):
 
     @property
     def age_timestamp(self) -> int:
-        """What retention by time goes by: the greatest timestamp, else when the file changed."""
+        """Timestamp for retention by time: the greatest of its records, else that of its file."""
         timestamp = self.max_timestamp
         return timestamp if timestamp >= 0 else self.created_ms
 
@@ -155,7 +155,7 @@ class SegmentReading(ABC):
         return timestamp - first if first >= 0 else now_ms - self.created_ms
 
     def fits(self, offset: int) -> bool:
-        """Tell whether `offset` can be held relative to the base."""
+        """Return whether `offset` fits into an offset relative to the base."""
         return offset - self.base_offset <= MAX_RELATIVE_OFFSET
 
     def walk(
@@ -213,8 +213,8 @@ class SegmentReading(ABC):
     def drop_partial_batch(self) -> tuple[int, int]:
         """Have a closed segment end with its last whole batch, as its file may have been cut.
 
-        What follows that would stop each consumer that comes to it. Returns the offset after it,
-        and how many bytes count no more. The file stays as it is.
+        The rest would stop each consumer that reaches it. Returns the offset after the batch, and
+        the number of bytes dropped. The file stays as it is.
         """
         self._is_end_doubtful = False
         said, self.size = self.size, min(self.size, self.file.size()) if self.size else 0
@@ -249,7 +249,7 @@ class SegmentReading(ABC):
 
     @abstractmethod
     def rebuild_indexes(self) -> None:
-        """Make both indexes anew from the headers in the log."""
+        """Rebuild both indexes from the headers in the log."""
 
     def _with_sound_indexes(self, look_up: Callable[[], T]) -> T:
         """Result of `look_up`; if it meets a damaged index, that is rebuilt first."""

@@ -1,4 +1,4 @@
-"""A region of a `.log` file that holds what a reader asked for."""
+"""A region of a `.log` file, as the result of a read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Slice:
         self.position = position
         self.length = length
         self.first_offset = first_offset
-        """Base offset of the first batch, which may lie before the offset that was asked for."""
+        """Base offset of the first batch, which may lie before the requested offset."""
         self.first_batch_size = first_batch_size
         """Of the first batch there is, even when the limit was too small to include it."""
 
@@ -42,7 +42,7 @@ class Slice:
         return self.length
 
     def headers(self) -> Iterator[tuple[int, BatchHeader]]:
-        """Where in the region each whole header of a batch is; reads the headers only."""
+        """Position and header of each whole batch header in the region; reads the headers only."""
         if self.file is not None:
             end = self.position + self.length
             for position, header in walk_headers(self.file, self.position, end):

@@ -17,7 +17,7 @@ ENOSPC. New entries wait in memory, some dozens of them, and go to the file in o
 near the end of the log, the common one, is answered from those and touches neither file nor map.
 Entries lost by a crash are rebuilt from the log (`recovery`), which is read from there anyway.
 
-While there is no descriptor to be had, new entries wait: their batches are in the log by then.
+While descriptors are exhausted, new entries wait: their batches are in the log by then.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 PENDING_ENTRIES: Final = 256
 """A write takes 15 us, as the file is opened for it: of files kept open there are too many."""
 WARM_ENTRIES: Final = 128
-"""Look-ups first try the last so many entries, which are likely in the page cache (KAFKA-6432)."""
+"""Number of entries that look-ups try first, which are likely in the page cache (KAFKA-6432)."""
 
 
 UNKNOWN, PREALLOCATED, CUT = range(3)
-"""How the file ends: with zeros up to the maximal size, or with its last entry."""
+"""End of the file: zeros up to the maximal size, or its last entry."""
 
 
 class SparseIndex:
@@ -89,14 +89,14 @@ class SparseIndex:
 
     @property
     def path(self) -> str:
-        """Where the file is."""
+        """Path of the file."""
         return file_names.segment_file(self._directory, self._base_offset, self.suffix)
 
     def adopt(self, size: int | None) -> bool:
         """Take over the entries of a file that was closed cleanly; None: there is no file.
 
-        False when the size cannot be right. Content is not looked at, which makes start-up cheap;
-        what is found damaged at a look-up is rebuilt then.
+        Returns False if the size is impossible. The content is not checked, which makes start-up
+        cheap; damage found at a look-up is repaired then.
         """
         self.forget()
         self._pending.clear()
@@ -126,7 +126,7 @@ class SparseIndex:
             self._written += 1
 
     def reset(self, size: int | None) -> None:
-        """Begin without entries, whatever is in a file of `size` bytes; None: there is none."""
+        """Start without entries, for any file of `size` bytes; None: there is none."""
         self.adopt(0)
         if size != 0:
             self._disk.filesystem.open(self.path, create=True).truncate(0)
@@ -156,7 +156,7 @@ class SparseIndex:
         self._write_pending_to(file)
 
     def trim(self) -> None:
-        """Write everything and cut the file to its entries: the segment takes no more."""
+        """Write all entries and cut the file to them: the segment takes no more."""
         if self._ending == CUT and not self._pending:
             return
         self.forget()
@@ -166,7 +166,7 @@ class SparseIndex:
         self._ending = CUT
 
     def prepare_clear(self) -> Callable[[], None]:
-        """Open what it takes to forget all entries, and return what does it."""
+        """Open the files needed to drop all entries, and return a function that does."""
         return self._prepare_truncation(0)
 
     def clear(self) -> None:
@@ -174,7 +174,7 @@ class SparseIndex:
         self.prepare_clear()()
 
     def prepare_truncation(self, offset: int) -> Callable[[], None]:
-        """Open what it takes to drop the entries at and after `offset`; return what does it."""
+        """Prepare to drop the entries from `offset` on; return a function that does it."""
         raise NotImplementedError
 
     def truncate_to(self, offset: int) -> None:
@@ -207,7 +207,7 @@ class SparseIndex:
             except OSError as error:
                 if error.errno not in EXHAUSTION:
                     raise
-                # The batch is in the log by now; its entry waits, and the next one tries again.
+                # The batch is in the log by now; its entry waits, and the next one retries.
 
     def _entry_at(self, slot: int) -> tuple[int, int]:
         width = self.entry.size
@@ -243,7 +243,7 @@ class SparseIndex:
         return first + low
 
     def _prepare_truncation(self, count: int) -> Callable[[], None]:
-        """Open what it takes to keep the first `count` entries only, and return what does it."""
+        """Open the files needed to keep `count` entries only, and return a function that does."""
         filesystem = self._disk.filesystem
         is_shorter = count < self._written and filesystem.exists(self.path)
         file = filesystem.open(self.path) if is_shorter else None
@@ -301,7 +301,7 @@ class OffsetEntry(NamedTuple):
 
 
 class OffsetIndex(SparseIndex):
-    """Where to start reading for an offset."""
+    """Index from offset to file position."""
 
     __slots__ = ()
 
@@ -316,7 +316,7 @@ class OffsetIndex(SparseIndex):
 
     @property
     def newest_position(self) -> int:
-        """That of the last entry which is not written yet; -1 when there is none."""
+        """Position in the last unwritten entry; -1 if there is none."""
         width = self.entry.size
         pending = self._pending
         return self.entry.unpack_from(pending, len(pending) - width)[1] if pending else -1
@@ -346,7 +346,7 @@ class OffsetIndex(SparseIndex):
         return self._entry(bisect_left(range(len(self)), position, key=position_at) - 1)
 
     def prepare_truncation(self, offset: int) -> Callable[[], None]:
-        """Open what it takes to drop the entries at and after `offset`; return what does it."""
+        """Prepare to drop the entries from `offset` on; return a function that does it."""
         return self._prepare_truncation(self._floor_slot(offset - 1 - self._base_offset) + 1)
 
     def _entry(self, slot: int) -> OffsetEntry:

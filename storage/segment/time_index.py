@@ -20,7 +20,7 @@ class TimeEntry(NamedTuple):
 
 
 class TimeIndex(SparseIndex):
-    """Where to start reading for a timestamp."""
+    """Index from timestamp to offset."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ class TimeIndex(SparseIndex):
         return entry
 
     def prepare_truncation(self, offset: int) -> Callable[[], None]:
-        """Open what it takes to drop the entries at and after `offset`; return what does it."""
+        """Prepare to drop the entries from `offset` on; return a function that does it."""
         count = len(self)
         while count and self._entry(count - 1).offset >= offset:
             count -= 1

@@ -1,13 +1,13 @@
-"""Records by their time within one segment, once the indexes have said where to begin.
+"""Search of records by timestamp within one segment, from a position given by the indexes.
 
-A search is a generator, since it may have to look at a whole segment: the time index is of no use
-where the record with the greatest timestamp lies before the first that may be found. It yields
+A search is a generator, since it may have to look at a whole segment: the time index does not help
+if the record with the greatest timestamp lies before the first eligible one. It yields
 
-    None          where others may be served
+    None          where other work may run
     a function    to be called on any thread, whose result, or error, it is handed back
 
-and returns what it has found. `finished` runs one where nobody else waits. The log may change in
-between: a search keeps the file in which it began.
+and returns its result. `finished` runs one without pauses. The log may change in between: a search
+keeps the file in which it began.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ T = TypeVar("T")
 
 Found = TimestampOffset | None
 Search = Generator[Callable[[], Found] | None, Any, T]
-"""Is sent what the functions that it yields return; None otherwise."""
+"""Receives the results of the functions that it yields; None otherwise."""
 
 HEADERS_PER_STEP: Final = 16
-"""So many headers take some 50 microseconds."""
+"""Batch headers read per step: some 50 microseconds."""
 TURN_RECORDS: Final = 1000
 """Records of a batch, of which a client may have made millions, before others have a turn."""
 SMALL_BYTES: Final = 4096
-"""An uncompressed batch that is no larger is looked through in less time than a thread takes."""
+"""Largest uncompressed batch that is searched faster here than on a thread."""
 
 
 def finished(search: Search[T]) -> T:
-    """What a search finds, all of it done here and now."""
+    """Result of a search, run to its end at once."""
     handed: Found = None
     while True:
         try:
@@ -83,8 +83,8 @@ def first_not_earlier(
 def latest_from(segment: SegmentReading, from_offset: int) -> Search[Found]:
     """First record with the greatest timestamp at or after `from_offset`.
 
-    The batch that claims the greatest is read; if what has it lies before `from_offset`, or was
-    compacted away, the one that claims the next, in another pass over the headers.
+    The batch with the greatest in its header is read; if that record lies before `from_offset`, or
+    was compacted away, the batch with the next, in another pass over the headers.
     """
     file = segment.file
     latest: Found = None
@@ -142,7 +142,7 @@ def _latest_in_batch(file: File, at: int, header: BatchHeader, from_offset: int)
 def _records(
     file: File, at: int, header: BatchHeader, from_offset: int
 ) -> Iterator[TimestampOffset]:
-    """Those at or after `from_offset`; decompresses the batch."""
+    """Timestamps of the records at or after `from_offset`; decompresses the batch."""
     epoch = header.partition_leader_epoch
     for count, record in enumerate(iterate_records(file.read_at(at, header.size_in_bytes)), 1):
         if count % TURN_RECORDS == 0:

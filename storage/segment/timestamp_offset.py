@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class TimestampOffset(NamedTuple):
-    """Where the record is, and when."""
+    """Timestamp, offset and leader epoch of a record."""
 
     timestamp: int
     offset: int

@@ -1,10 +1,10 @@
-"""Hashes of keys, 95 bits each, of many keys at once, by a function that is drawn for each job.
+"""95-bit hashes of many keys at once, by a function drawn at random for each job.
 
-Keys are told apart by their hashes alone, and they come from clients: no client may be able to
-write two keys of one hash. A function that nobody knows beforehand sees to that. It is multilinear
-(Carter and Wegman; Dietzfelbinger's shift instead of a prime): with the words x[1..n] of 32 bits
-of a key, the last one filled up with zeros, its length l, and coefficients a[0..n+1] of 64 random
-bits,
+Keys are distinguished by their hashes alone, and they come from clients: no client may be able to
+write two keys with the same hash. A function that is unknown beforehand prevents that. It is
+multilinear (Carter and Wegman; Dietzfelbinger's shift instead of a prime): with the words x[1..n]
+of 32 bits of a key, the last one filled up with zeros, its length l, and coefficients a[0..n+1] of
+64 random bits,
 
     h = (a[0] + a[1] l + a[2] x[1] + ... + a[n+1] x[n])  mod 2^64, the upper 32 bits of it
 
@@ -34,7 +34,7 @@ WORD_BYTES: Final = 4
 MOST_WORDS: Final = 64
 """Keys of more are hashed one by one, at a microsecond and more for each."""
 PADDING_BYTES: Final = WORD_BYTES
-"""So many bytes must follow the last key: the last word is read whole."""
+"""Bytes that must follow the last key: its last word is read whole."""
 
 _FUNCTIONS: Final = 3
 _COEFFICIENTS: Final = 2 + MOST_WORDS
@@ -43,7 +43,7 @@ _UPPER: Final = np.uint64(0xFFFF_FFFF_0000_0000)
 _HALF: Final = np.uint64(32)
 _NOT_ZERO: Final = np.uint64(1)
 _LAST_WORDS: Final = np.array([0xFFFF_FFFF, 0xFF, 0xFFFF, 0xFF_FFFF], "<u4")
-"""What belongs to the key of its last word, by its length modulo 4."""
+"""Mask of the bytes of a key's last word that belong to it, by its length modulo 4."""
 
 
 class KeyHashes(NamedTuple):
@@ -62,7 +62,7 @@ class KeyHasher:
     """The function of one job."""
 
     def __init__(self, seed: bytes) -> None:
-        """`seed` must be random, and known to nobody."""
+        """`seed` must be random, and secret."""
         size = 8 * _FUNCTIONS * _COEFFICIENTS
         drawn = shake_256(seed).digest(size + _LONG_KEY_BYTES)
         self._coefficients = np.frombuffer(drawn[:size], "<u8").reshape(_COEFFICIENTS, _FUNCTIONS)

@@ -1,18 +1,18 @@
 """The greatest offset of each key, in memory of a fixed size.
 
-Keys are not kept, only 95 bits of hash of each (`key_hashes`): a million keys of any length take
-21 MB, where a dictionary would take 150 and more. As in Apache Kafka, the memory configured divided
-by 24 says how many keys there is room for; what is allocated is no more than that, and no more than
-the keys expected need.
+Keys are not kept, only 95 bits of hash of each (`key_hashes`): a million keys of any length take 21
+MB, where a dictionary would take 150 and more. As in Apache Kafka, the memory configured divided by
+24 gives the capacity in keys; the allocation exceeds neither that nor the need of the keys
+expected.
 
 The table is open addressing with linear probing. Keys are noted and looked up some thousands at
 once, in rounds: in each, every key looks at one place, and those that have not found theirs go on
 to the next place in the next round. The first round does nearly all. A place takes 16 of its 24
-bytes, as a rule, so there can be more places than is said, and fewer rounds. All of a place is in
-one line of the processor's cache, since getting it from memory is what takes the time:
+bytes, as a rule, so there can be more places than the capacity, and fewer rounds. All of a place is
+in one line of the processor's cache, since getting it from memory is what takes the time:
 
     |high low offset|               |high low offset|high low offset|      offset: from the first on
-                     high 0: nobody is here
+                     high 0: free place
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from storage.compaction.columns.key_hashes import KeyHashes
 
 BYTES_PER_KEY: Final = 24
-"""What Apache's map needs for one key: 16 bytes of MD5 and the offset."""
+"""Bytes that Apache's map needs for one key: 16 bytes of MD5 and the offset."""
 MOST_LOAD: Final = 0.75
-"""Where more of the places were taken, keys would have to look at many."""
+"""Largest load factor; above it, keys would have to probe many slots."""
 SMALL_SPAN: Final = 1 << 32
 NOT_THERE: Final = -1
 
@@ -54,7 +54,7 @@ class OffsetMap:
         kind = "<u4" if end - first < SMALL_SPAN else "<u8"
         place = np.dtype([("high", "<u8"), ("low", "<u4"), ("offset", kind)], align=True)
         places = min(room * BYTES_PER_KEY // place.itemsize, int(capacity / MOST_LOAD))
-        # One is free at the least, so that looking for what is not there ends.
+        # At least one is free, so that a look-up of a missing key ends.
         self._table = np.zeros(places + 1, place)
         self._high = self._table["high"]
         self._low = self._table["low"]
@@ -95,7 +95,7 @@ class OffsetMap:
                 self._offsets[places] = relative.take(won)
                 self.size += len(won)
                 is_same[won] = True
-            # Who has lost a place to another looks at it again: it may be held by its own key now.
+            # A key that lost a place looks at it again: an equal key may hold it by now.
             at += is_held
             rest = np.flatnonzero(~is_same)
             at, relative = at.take(rest), relative.take(rest)
@@ -116,7 +116,7 @@ class OffsetMap:
         return found
 
     def is_new(self, hashes: KeyHashes) -> NDArray[np.bool_]:
-        """Which keys are not there and have not come before among these."""
+        """Mask of the keys that are neither in the map nor earlier among these."""
         is_new: NDArray[np.bool_] = self.newest(hashes) == NOT_THERE
         absent = np.flatnonzero(is_new)
         high, low = hashes.of(absent)
@@ -136,11 +136,11 @@ class OffsetMap:
         return np.where(is_same, offsets, NOT_THERE), (held["high"] != 0) & ~is_same
 
     def _homes(self, high: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Where looking for a key begins."""
+        """Slot at which probing for each key begins."""
         return ((high >> _HALF) * np.uint64(len(self._high)) >> _HALF).view(np.int64)
 
     def _claim(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Who has each of the free `places`: the first that wants it."""
+        """Mask of the keys that win a free slot: for each slot, the first key that probes it."""
         numbers = np.arange(len(places), dtype=self._offsets.dtype)
         self._offsets[places[::-1]] = numbers[::-1]  # the last that is written stays
         has_won: NDArray[np.bool_] = self._offsets[places] == numbers

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 4 << 20
 MOST_RECORDS: Final = 8192
-"""No more are opened together, but for one batch that has more alone: of each, a dozen numbers of
-eight bytes are in memory, and should stay in the processor's cache."""
+"""Maximum number of records opened together, unless one batch has more: each takes a dozen numbers
+of eight bytes in memory, which should stay in the processor's cache.
+"""
 SHORT_RUN: Final = 8
 """A run of records below this was not worth its slices; the walk goes on one by one for a while."""
 FIRST_PATIENCE: Final = 16
@@ -59,7 +60,7 @@ class OpenedBatches:
         """`bodies` are those of `batches`."""
         self.headers = [header for header, _ in batches]
         self.errors = bodies.errors
-        """What is wrong with a batch, by its index. Such a one has no records that count."""
+        """Errors of damaged batches, by batch index. The columns of such a batch are void."""
         self.octets = b"".join([*bodies.contents, _PADDING])
         starts = array("q", bytes(8 * bodies.most_records))
         places = np.frombuffer(starts, np.int64)
@@ -104,7 +105,7 @@ class OpenedBatches:
         return np.repeat(np.array(values, np.int64), np.diff(self.bounds))
 
     def count(self, chosen: NDArray[np.bool_]) -> list[int]:
-        """How many records of each batch a column chooses."""
+        """Number of records of each batch that a mask selects."""
         sums = np.zeros(len(chosen) + 1, np.int64)
         np.cumsum(chosen, out=sums[1:])
         counts: list[int] = np.diff(sums[self.bounds]).tolist()
@@ -145,9 +146,9 @@ class _Bodies:
 
 
 def open_batches(batches: Sequence[tuple[BatchHeader, Buffer]]) -> Iterator[OpenedBatches]:
-    """Open `batches`, none of which is empty, some at a time, in their order.
+    """Open non-empty `batches`, some at a time, in order.
 
-    What is wrong with one is noted, so that only who needs it hears of it.
+    An error in a batch is recorded, and raised only when that batch is needed.
     """
     first, bodies = 0, _Bodies()
     for index, (header, batch) in enumerate(batches):
@@ -160,7 +161,7 @@ def open_batches(batches: Sequence[tuple[BatchHeader, Buffer]]) -> Iterator[Open
 
 
 def check_batch(header: BatchHeader, batch: Buffer) -> None:
-    """Raise DamagedFileError for a batch that cannot be what was written, by its checksum.
+    """Raise DamagedFileError for a batch with a wrong checksum.
 
     Rewriting it would give the damage a checksum that is right.
     """
@@ -169,7 +170,7 @@ def check_batch(header: BatchHeader, batch: Buffer) -> None:
 
 
 def _ends(starts: NDArray[np.int64], last: list[tuple[int, int]]) -> NDArray[np.int64]:
-    """Where each record ends: where the next begins, and where its batch does."""
+    """End of each record: the start of the next one, or the end of its batch."""
     ends = np.empty_like(starts)
     ends[:-1] = starts[1:]
     if last:
@@ -214,13 +215,13 @@ def _find_starts(
 
 
 def _run(octets: bytes, position: int, end: int, most: int) -> tuple[int, int]:
-    """How long the record at `position` is, and how many from there on are, at most `most`."""
+    """Length of the record at `position`, and number of records of that length, at most `most`."""
     if most < SHORT_RUN:
         return 0, 0
     length, after = read_varint(octets, position)
     stride = after - position + length
     if length < MIN_RECORD_BYTES:
-        return 0, 0  # `read_columns` will say what it is
+        return 0, 0  # `read_columns` reports the error
     run = min(most, (end - position) // stride)
     for at in range(position, after):
         column = octets[at : at + run * stride : stride]

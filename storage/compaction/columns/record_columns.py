@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIELDS_BYTES: Final = 32
-"""No more than this stands before a key; so many bytes must follow the last record."""
+"""Maximum number of bytes before a key; also the padding after the last record."""
 
 _HIGH_BIT: Final = 0x80
 _LOW_BITS: Final = 0x7F
@@ -42,16 +42,16 @@ class RecordColumns(NamedTuple):
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     timestamps: NDArray[np.int64]
-    """Where the timestamp delta stands."""
+    """Position of the timestamp delta."""
     offset_deltas: NDArray[np.int64]
     keys: NDArray[np.int64]
-    """Where the key begins."""
+    """Position of the key."""
     key_sizes: NDArray[np.int64]
-    """-1 where there is no key."""
+    """Size of the key in bytes; -1 for a null key."""
     is_null: NDArray[np.bool_]
-    """Whether the value is null: a tombstone, if there is a key."""
+    """True if the value is null: a tombstone, if the record has a key."""
     is_bad: NDArray[np.bool_] | None
-    """Which records have an impossible length or offset, if any; nothing else of them is true."""
+    """Mask of the records with an impossible length or offset, if any: the rest of them is void."""
 
 
 def read_columns(
@@ -97,7 +97,7 @@ def timestamp_deltas(columns: RecordColumns) -> NDArray[np.int64]:
 def _skip(
     octets: NDArray[np.uint8], at: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Where varints of an int64 end, and which do not."""
+    """Ends of int64 varints, and a mask of those that do not end."""
     goes_on = octets.take(at) >= _HIGH_BIT
     at = at + 1
     taken = 1
@@ -141,4 +141,4 @@ def _decoded(raw: NDArray[Any]) -> NDArray[Any]:
 
 
 _SINGLE: Final = _decoded(np.arange(256, dtype=np.uint64))
-"""What a varint of one byte means."""
+"""Decoded value of each varint of one byte."""
