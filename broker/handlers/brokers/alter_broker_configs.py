@@ -1,7 +1,7 @@
-"""What AlterConfigs and IncrementalAlterConfigs do to a broker's settings, or to all brokers'.
+"""AlterConfigs and IncrementalAlterConfigs on the settings of one broker, or of all brokers.
 
-Passwords are encrypted before anything else, and what a listener would come to is tried out: both
-take time. Then all is checked again, and written, against what the store has at that moment.
+First passwords are encrypted and the resulting listener settings are tried out: both take time.
+Then everything is checked again, against the state of the store at that moment, and written.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from controller.brokers.dynamic_configs import Alteration
 
 _KEYS = {TOPIC: TOPIC_KEYS, BROKER: BROKER_KEYS, GROUP: GROUP_KEYS, CLIENT_METRICS: KEYS}
-"""What each type of resources is configured by."""
+"""Configuration keys of each resource type."""
 
 logger = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
-"""BROKER_LOGGER resources: the levels of this process's loggers, told and changed (KIP-412).
+"""BROKER_LOGGER resources: describing and changing the levels of this process's loggers (KIP-412).
 
-Loggers have the names under which they stand in the log, which are those of Python modules and of
-the packages above them; `root` is above all. What is set lasts until the process ends. TRACE is
-everything, as DEBUG is: nothing here is logged below that.
+Loggers have the names under which they appear in the log, which are those of Python modules and of
+the packages above them; `root` is above all. A level lasts until the process ends. TRACE logs the
+same as DEBUG: nothing here is logged below that.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SOURCE: Final = 6
 
 
 def described(broker: BrokerServices, name: str, keys: Collection[str] | None) -> dict[str, str]:
-    """The level that holds for each logger, by name; `keys` are those that are asked for.
+    """Effective level of each logger, by name; `keys` are the requested ones, None for all.
 
     Raises ApiError INVALID_REQUEST if `name` is not this broker's.
     """

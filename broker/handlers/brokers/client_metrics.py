@@ -1,4 +1,4 @@
-"""CLIENT_METRICS resources: which metrics clients are asked for, told and changed (KIP-714)."""
+"""CLIENT_METRICS resources: describing and changing the metrics requested of clients (KIP-714)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNSUPPORTED: Final = "Client metrics are not supported with ZooKeeper."
 def described(
     broker: BrokerServices, name: str, keys: Collection[str] | None, *, with_synonyms: bool
 ) -> list[Config]:
-    """Every key of a subscription, or those asked for; of one that is not there, the defaults.
+    """Keys of a subscription, all or the requested ones; defaults if it does not exist.
 
     Raises ApiError INVALID_REQUEST.
     """
@@ -61,9 +61,9 @@ def _described(name: str, settings: Mapping[str, str], *, with_synonyms: bool) -
 
 
 def checked(broker: BrokerServices, name: str, change: Alteration) -> Alteration:
-    """A change of a subscription, with checks; one without any setting is none.
+    """A checked change of a subscription; one without any setting does not exist.
 
-    Raises ApiError, as what is returned does.
+    Raises ApiError, and so does the returned alteration.
     """
     _require(broker)
     if not name:

@@ -1,7 +1,7 @@
 """Kafka's codes of resource types in requests about configurations (`ConfigResource.Type`).
 
-And who may describe or alter them: that of topics and groups is asked for on these, that of brokers
-on the cluster.
+And the required operation to describe or alter them: for topics and groups on these, for brokers on
+the cluster.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ASKED_OF = {
     BROKER_LOGGER: _OF_CLUSTER,
     CLIENT_METRICS: _OF_CLUSTER,
 }
-"""What the client needs the operation on, and the error if it may not."""
+"""Resource that needs the operation, and the error if it is not allowed."""
 TYPES = _ASKED_OF.keys()
 """All types that have configurations."""
 

@@ -133,5 +133,5 @@ def _in_turn(
 
 
 def _is_for_earlier_life(context: Context, broker_epoch: int) -> bool:
-    """Whether it is older than ours; the controller may learn of a registration before we do."""
+    """Return whether the request is for an older epoch than ours; the controller's may be newer."""
     return ANY_EPOCH < broker_epoch < context.broker.broker_epoch

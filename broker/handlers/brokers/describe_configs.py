@@ -97,7 +97,7 @@ def describe_configs(
 
 
 def _is_unread(context: Context, resource: Wanted) -> bool:
-    """Whether it is a topic of which the client may know, and this broker does not yet."""
+    """Return whether the client may describe this topic, whose configuration is not read yet."""
     name = resource.resource_name
     return (
         resource.resource_type == TOPIC

@@ -1,6 +1,6 @@
-"""DescribeLogDirs: the logs in each log directory, those that move there too, and their sizes.
+"""DescribeLogDirs: the logs in each log directory, including future replicas, and their sizes.
 
-Versions 1 to 5. Null asks for all topics. From v4 with the sizes of the file system. Paths are
+Versions 1 to 5. Null stands for all topics. From v4 with the sizes of the file system. Paths are
 absolute, however they were configured: the client may run in another working directory.
 """
 
@@ -34,7 +34,7 @@ def describe_log_dirs(
 ) -> DescribeLogDirsResponse | Deferred[DescribeLogDirsResponse]:
     """Describe every directory, with those of its logs that the request names.
 
-    Below version 3 there is no field to say that the client may not, only an answer without any.
+    Below version 3 the response has no error field: an unauthorized client gets no directories.
     """
     if not is_allowed_on_cluster(context, AclOperation.DESCRIBE):
         code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -70,7 +70,7 @@ class _Listing:
         self._topics: dict[tuple[LogDirectory, str], Result.Topic] = {}
 
     def add(self, log: Log, described: Result.Topic.Partition) -> None:
-        """List a replica, if it is asked for and its directory is online."""
+        """List a replica, if it is requested and its directory is online."""
         result = self._results.get(log.directory)
         if result is None:  # the log was deleted since
             return

@@ -3,8 +3,8 @@
 DescribeQuorum versions 0 to 2, AddRaftVoter 0 and 1, RemoveRaftVoter 0, UnregisterBroker 0,
 UnregisterController 0; not served with ZooKeeper, as by Apache Kafka 3.9. To a tool the store looks
 like the log `__cluster_metadata` of a combined node: its transactions count as offsets, the
-controller's epoch is the leader's, and this broker the only voter. Nobody can be added to it or
-removed, which is answered as by an Apache Kafka node whose voters are in its property file.
+controller's epoch is the leader's, and this broker the only voter. Voters cannot be added or
+removed; the answer is that of an Apache Kafka node with the voters in its property file.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _not_hosted(index: int) -> Topic.Partition:
 
 
 def _nodes(context: Context) -> list[Node]:
-    """The voter, at the listener that was asked: there is no other for controllers."""
+    """The voter, at the listener of the request: there is no controller listener."""
     return [
         Node(
             node_id=node.id,

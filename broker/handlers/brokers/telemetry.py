@@ -1,8 +1,8 @@
 """GetTelemetrySubscriptions and PushTelemetry: metrics of clients (KIP-714).
 
-Version 0. Served, and listed in ApiVersions, only if there is a place where they can be had
-(`metrics.port`), as Apache Kafka does if it has a plug-in for them; with ZooKeeper they are not.
-Everybody may ask and push, as in Apache Kafka.
+Version 0. Served, and listed in ApiVersions, only with a metrics endpoint (`metrics.port`), as in
+Apache Kafka with a plug-in for them; not with ZooKeeper. All clients may ask and push, as in Apache
+Kafka.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def get_telemetry_subscriptions(
 def push_telemetry(
     context: Context, request: PushTelemetryRequest
 ) -> PushTelemetryResponse | Deferred[PushTelemetryResponse]:
-    """Take what the client pushes; it is read on a thread."""
+    """Take a client's push; it is read on a thread."""
     telemetry, now_ms = _telemetry(context), context.now_ms
     try:
         instance = telemetry.check_push(request, context.client, _attributes(context), now_ms)
@@ -98,7 +98,7 @@ def _telemetry(context: Context) -> Telemetry:
 
 
 def _attributes(context: Context) -> dict[str, str]:
-    """What the client can be matched by."""
+    """Attributes by which subscriptions match the client."""
     attributes = {CLIENT_SOURCE_ADDRESS: context.client_host[1:]}
     if context.client_id is not None:
         attributes[CLIENT_ID] = context.client_id

@@ -1,7 +1,7 @@
-"""Which positions a request has asked for so far, so that none is answered twice.
+"""Positions that a request has already asked for, so that none is answered twice.
 
-A position costs a client four bytes to name, or nothing where it asks for all of a group; to answer
-it takes what was stored with it, kilobytes perhaps. Apache Kafka answers as often as it is asked.
+A client names a position with four bytes, or none if it asks for all of a group; the answer
+includes the metadata stored with it, possibly kilobytes. Apache Kafka answers each repetition.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class AskedPositions:
         self._partitions: dict[Hashable, set[int]] = {}
 
     def is_new(self, group_id: str) -> bool:
-        """Whether all positions of a group are asked for, for the first time."""
+        """Return whether all positions of a group are requested for the first time."""
         is_known = group_id in self._groups
         self._groups.add(group_id)
         return not is_known
 
     def new_indexes(self, topic: Hashable, indexes: Sequence[int]) -> Steps[list[int]]:
-        """Those partitions of a group's topic that were not asked for before, each once."""
+        """Partitions of a group's topic not asked for before, each once."""
         known = self._partitions.setdefault(topic, set())
         new: list[int] = []
         for number, index in enumerate(indexes):

@@ -1,9 +1,10 @@
 """Positions of one request in pieces, each of which a coordinator stores as a unit.
 
-A client may commit as many positions as a request has room for, the same partition again and again,
-and storing one takes 20 microseconds. So a request with more than `POSITIONS_AT_ONCE` of them is
-decided, stored and applied piece by piece, in its order, and others are served between the pieces.
-The errors of a commit are per partition: of pieces that fail these partitions are told.
+A client may commit as many positions as fit into a request, the same partition repeatedly, and
+storing one takes 20 microseconds. So a request with more than `POSITIONS_AT_ONCE` of them is
+decided, stored and applied piece by piece, in its order, and other requests are served between the
+pieces. The errors of a commit are per partition: a piece that fails sets the error of its
+partitions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Sequence
 
 POSITIONS_AT_ONCE: Final = 250
-"""Fixed by how long the event loop may be held up: five milliseconds."""
+"""Fixed: five milliseconds of the event loop."""
 ANSWERS_AT_ONCE: Final = 100
 """Partitions that are only answered for: a tenth of a millisecond."""
 
@@ -31,7 +32,7 @@ T = TypeVar("T", bound=Topic)
 
 
 def are_many(topics: Sequence[Topic]) -> bool:
-    """Whether to work on them in pieces."""
+    """Return whether to process them in pieces."""
     count = 0
     for topic in topics:
         count += 1 + len(topic.partitions)

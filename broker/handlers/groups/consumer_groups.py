@@ -1,12 +1,12 @@
 """ConsumerGroupHeartbeat and ConsumerGroupDescribe: groups of the newer protocol (KIP-848).
 
 ConsumerGroupHeartbeat 0-1: v1 regular expressions, and member ids that clients choose (KIP-1082).
-ConsumerGroupDescribe 0-1: v1 the protocol of each member (KIP-1099). The first asks for READ on the
+ConsumerGroupDescribe 0-1: v1 the protocol of each member (KIP-1099). The first requires READ on the
 group and DESCRIBE on the topics it names, the second for DESCRIBE on the group and on every topic
 of its assignments.
 
-Both are answered with UNSUPPORTED_VERSION where `group.coordinator.rebalance.protocols` has no
-"consumer", and where the feature `group.version` is not finalised: some broker may not be able to
+Both are answered with UNSUPPORTED_VERSION if `group.coordinator.rebalance.protocols` lacks
+"consumer", or the feature `group.version` is not finalised: some broker may not be able to
 coordinate such a group.
 """
 
@@ -63,7 +63,7 @@ def _is_served(context: Context) -> bool:
 def consumer_group_heartbeat(
     context: Context, request: ConsumerGroupHeartbeatRequest
 ) -> Steps[ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]]:
-    """Join, stay in or leave a group; answered when what it changes is committed."""
+    """Join, stay in or leave a group; answered when its changes are committed."""
     try:
         _check(context, request)
         groups = context.broker.groups
@@ -92,7 +92,7 @@ def _check(context: Context, request: ConsumerGroupHeartbeatRequest) -> None:
 
 
 def _may_describe(context: Context) -> partial[bool]:
-    """Whether the client may know of a topic: a question that outlives the request."""
+    """Predicate of whether the client may describe a topic; it outlives the request."""
     broker = context.broker
     return partial(_is_visible, broker.authorizer, context.principal, context.client_host)
 
@@ -107,7 +107,7 @@ def _is_visible(authorizer: Authorizer | None, principal: str, host: str, topic:
 def consumer_group_describe(
     context: Context, request: ConsumerGroupDescribeRequest
 ) -> Deferred[ConsumerGroupDescribeResponse]:
-    """State and members of each group, with what they own and shall own."""
+    """State and members of each group, with their current and target assignments."""
 
     async def work() -> ConsumerGroupDescribeResponse:
         is_served = _is_served(context)

@@ -32,7 +32,7 @@ BATCH_SINCE = 4
 SHARE_SINCE = 6
 NO_NODE = -1
 SUCCESS = ErrorCode.NONE.name
-"""The message of versions 1 to 3 when there is no error, as in Apache Kafka: kafkajs checks it."""
+"""Error message of versions 1 to 3 on success, as in Apache Kafka: kafkajs checks it."""
 
 Coordinator = FindCoordinatorResponse.Coordinator
 Refused = Mapping[str, ApiError]
@@ -52,7 +52,7 @@ def find_coordinator(
         if error is not None:
             refused[key] = error
         yield
-    if len(refused) == len(set(keys)):  # nothing is created for who may not use it
+    if len(refused) == len(set(keys)):  # topics are not created for unauthorized clients
         return (yield from _responding(context, request, refused, None))
     return _when_ready(context, request, refused)
 
@@ -62,7 +62,7 @@ def _keys(context: Context, request: FindCoordinatorRequest) -> list[str]:
 
 
 def _refusal(context: Context, key_type: int, key: str) -> ApiError | None:
-    """Why the client may not know who coordinates a key."""
+    """Reason why the client may not look up the coordinator of a key."""
     describe = AclOperation.DESCRIBE
     if key_type == GROUP_KEY and not is_allowed_on_group(context, describe, key):
         return ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)

@@ -1,4 +1,4 @@
-"""What requests of the newer kinds of group have in common: their gate, their descriptions."""
+"""Common parts of requests of the newer kinds of group: their gate, their descriptions."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ DescribedT = TypeVar("DescribedT", bound=DescribedGroup)
 
 
 class Description(NamedTuple, Generic[DescribedT]):
-    """How groups of one kind are described."""
+    """Description of the groups of one kind."""
 
     described: Callable[[GroupShard, str], Steps[DescribedT]]
     not_described: Callable[[str, ErrorCode, str | None], DescribedT]
     topics: Callable[[DescribedT], Collection[str]]
     """The topics that a description names."""
     hidden_topics: str = HIDDEN_TOPICS
-    """What to say to who may not know of one of them."""
+    """Error message for a client that may not describe one of them."""
 
 
 def is_served(context: Context, feature: Feature, protocol: str) -> bool:
-    """Whether the feature is finalised and the protocol offered.
+    """Return whether the feature is finalised and the protocol enabled.
 
     The latter by `group.coordinator.rebalance.protocols`.
     """
@@ -74,7 +74,7 @@ def check_subscription(context: Context, topics: Collection[str] | None) -> None
 
 
 async def finished(context: Context, steps: Steps[T]) -> T:
-    """What the steps return, once they are done; others are served between them."""
+    """Result of the steps, once they are done; other requests are served between them."""
     slices = context.broker.slices()
     while True:
         await slices.give_way()

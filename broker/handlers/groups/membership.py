@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 NULL_PROTOCOL_SINCE = 7
 LEAVE_BATCH_SINCE = 3
 MOST_PROTOCOLS = 1000
-"""Of a member: a group looks at all of them at once. Real members know of one or two."""
+"""Limit per member: a group looks at all of them at once. Real members have one or two."""
 LEAVING_AT_ONCE = 100
 """Members that leave in one step; of a consumer group, in one group epoch."""
 PROTOCOL_IN_SYNC_SINCE = 5
 
 
 def _shard(context: Context, group_id: str) -> GroupShardRuntime:
-    """The group's shard. Raises ApiError, GROUP_AUTHORIZATION_FAILED for who may not READ it."""
+    """The group's shard. Raises ApiError GROUP_AUTHORIZATION_FAILED without READ access."""
     if not is_allowed_on_group(context, AclOperation.READ, group_id):
         raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     return context.broker.groups.shard_for_member(group_id)

@@ -117,7 +117,7 @@ def _codes(value: OffsetCommitResponse) -> dict[Place, int]:
 def _with_refused(
     context: Context, request: OffsetCommitRequest, codes: Mapping[Place, int]
 ) -> Steps[OffsetCommitResponse]:
-    """What became of each partition, in the order of the request."""
+    """Result of each partition, in the order of the request."""
     return (yield from _answers(request, codes, partial(_refusal, context)))
 
 

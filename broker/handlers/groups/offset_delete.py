@@ -1,7 +1,7 @@
-"""OffsetDelete: forget a group's positions, in topics that no member of it consumes.
+"""OffsetDelete: delete a group's positions, in topics that no member of it consumes.
 
-Version 0. A request that names many partitions is carried out in pieces, between which others are
-served; what a piece deletes, a later one of the same request need not.
+Version 0. A request with many partitions is carried out in pieces, between which others are served;
+duplicates in later pieces are deleted already.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _forget(
 def _first(
     name: str, partitions: list[Topic.Partition], codes: dict[tuple[str, int], int]
 ) -> list[Topic.Partition]:
-    """Those that are named for the first time; the others would be counted as deleted twice."""
+    """Partitions named for the first time; duplicates would be counted as deleted twice."""
     first = []
     for each in partitions:
         place = name, each.partition_index

@@ -3,10 +3,10 @@
 Versions 0-10: v2 all topics of the group (null) and an error for the group, v5 leader epoch,
 v7 require_stable (KIP-447), v8 several groups, v9 member id and epoch (KIP-848), v10 topic ids.
 
-A position that is asked for again is answered once (`asked_positions`).
+A repeated position is answered once (`asked_positions`).
 
 Positions are read before they are committed, and the answer waits until they are: a consumer never
-starts from a position that a failover could take back.
+starts from a position that a failover could revert.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class _Reading:
     response: GroupResponse
     require_stable: bool
     failure: ErrorCode = ErrorCode.NONE
-    """Why its positions are not committed, so that none is told."""
+    """Error that keeps its positions uncommitted, so that none is returned."""
 
 
 def _fetch_group(
@@ -139,7 +139,7 @@ def _fetch_group(
 
 
 def _is_news(group: Group, asked: AskedPositions) -> Steps[bool]:
-    """Leave of a group what was not asked for before; returns whether there is anything."""
+    """Keep the positions of a group not asked for before; return whether there are any."""
     if group.topics is None:
         return asked.is_new(group.group_id)
     topics = []
@@ -242,7 +242,7 @@ def _refusals(context: Context, request: Group) -> Steps[dict[int, TopicResponse
 def _visible(
     context: Context, answers: list[TopicResponse], refused: dict[int, TopicResponse]
 ) -> Steps[list[TopicResponse]]:
-    """The answers that the client may see, and what it is refused at its index.
+    """Visible answers of the client, with errors at the index of refused ones.
 
     Version 10: with ids for names, without deleted topics.
     """

@@ -1,9 +1,8 @@
 """Start offsets of share groups: DescribeShareGroupOffsets, Alter- and DeleteShareGroupOffsets.
 
 DescribeShareGroupOffsets 0-1: v1 lag (KIP-1226). The other two in version 0, for groups without
-members. They ask for DESCRIBE, READ and DELETE on the group; the first for DESCRIBE on topics, the
-others for READ. The offsets are at the share coordinators; what is told of them is true when they
-have answered.
+members. They require DESCRIBE, READ and DELETE on the group; the first DESCRIBE on topics, the
+others READ. The offsets are stored by the share coordinators; a response waits for theirs.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def _shard(context: Context, operation: AclOperation, group_id: str) -> GroupSha
 def describe_share_group_offsets(
     context: Context, request: DescribeShareGroupOffsetsRequest
 ) -> Deferred[DescribeShareGroupOffsetsResponse]:
-    """Where groups start in partitions, and how much they lag; a partition of a group once."""
+    """Start offsets and lag of groups per partition; each partition of a group once."""
 
     async def work() -> DescribeShareGroupOffsetsResponse:
         asked = AskedPositions()
@@ -115,7 +114,7 @@ async def _described(
 
 
 async def _describe_all(context: Context, shard: GroupShardRuntime, group: DescribedGroup) -> None:
-    """All partitions that have state, of topics that the client may know of."""
+    """All partitions that have state, of topics that the client may describe."""
     found = shard.groups.shares.groups.find(group.group_id)
     known = {} if found is None else dict(found.states.initialised)
     for topic_id, each in known.items():
@@ -128,7 +127,7 @@ async def _describe_all(context: Context, shard: GroupShardRuntime, group: Descr
 async def _without(
     context: Context, topic: DescribeShareGroupOffsetsRequest.Group.Topic, code: ErrorCode
 ) -> DescribedTopic:
-    """A topic of which nothing is told, and why."""
+    """A topic with an error and without offsets."""
     told = DescribedTopic(topic_name=topic.topic_name, topic_id=ZERO_UUID, partitions=[])
     async for index in context.broker.slices().each(topic.partitions):
         told.partitions.append(_partition(index, NO_SUMMARY, NO_LAG, code))
@@ -195,7 +194,7 @@ def _partition(index: int, summary: StateSummary, lag: int, code: ErrorCode) -> 
 def alter_share_group_offsets(
     context: Context, request: AlterShareGroupOffsetsRequest
 ) -> Deferred[AlterShareGroupOffsetsResponse]:
-    """Have a group without members begin elsewhere; what was delivered is forgotten."""
+    """Change the start offsets of a group without members; its delivery states are dropped."""
 
     async def work() -> AlterShareGroupOffsetsResponse:
         try:
@@ -256,7 +255,7 @@ def _refusal(
 def delete_share_group_offsets(
     context: Context, request: DeleteShareGroupOffsetsRequest
 ) -> Deferred[DeleteShareGroupOffsetsResponse]:
-    """Forget what a group without members has consumed of topics."""
+    """Delete the share state of a group without members, by topic."""
 
     async def work() -> DeleteShareGroupOffsetsResponse:
         try:

@@ -5,7 +5,7 @@ deliveries, KIP-1226), DeleteShareGroupState 0, ReadShareGroupStateSummary 0-1 (
 are per partition: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, FENCED_LEADER_EPOCH,
 FENCED_STATE_EPOCH, INVALID_REQUEST and UNKNOWN_TOPIC_OR_PARTITION. A request that names no group,
 no topic, or a topic without partitions gets an answer without results, as in Apache Kafka. The
-state of a partition is read once: who names it again gets INVALID_REQUEST.
+state of a partition is read once: a repetition gets INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ToldT = TypeVar("ToldT")
 
 
 class _Asked(Protocol):
-    """What all five requests say of a partition."""
+    """Fields of a partition common to all five requests."""
 
     partition: int
 
@@ -83,7 +83,7 @@ class _StateRequest(Protocol[AskedT_co]):
 
 
 class _Told(Protocol):
-    """What all five answers have for a partition."""
+    """Fields of a partition common to all five responses."""
 
     error_code: int
     error_message: str | None
@@ -106,7 +106,7 @@ class _Answers(Generic[ResponseT]):
         ask: Callable[[], Deferred[AnswerT]],
         note: Callable[[AnswerT], object] = _note_nothing,
     ) -> None:
-        """Ask, and `note` the answer; or have `told` say the error."""
+        """Ask, and `note` the answer; or set the error in `told`."""
         if not self._may:
             _refuse(told, ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
             return
@@ -142,7 +142,7 @@ def _each(
     make_result: Callable[..., ResultT],
     make_told: Callable[[int], ToldT],
 ) -> Iterator[tuple[SharePartition, AskedT, ToldT]]:
-    """Each partition of a request with what is asked of it, and its place in the results."""
+    """Each partition of a request, with its data and its place in the results."""
     if not request.group_id or not all(topic.partitions for topic in request.topics):
         return
     for topic in request.topics:
@@ -162,7 +162,7 @@ def _outcome(partition: int) -> ShareStateOutcome.Partition:
 def initialize_share_group_state(
     context: Context, request: InitializeShareGroupStateRequest
 ) -> Steps[Deferred[InitializeShareGroupStateResponse]]:
-    """Begin states anew."""
+    """Initialise share-partition states."""
     coordinators = context.broker.share_coordinators
     response = InitializeShareGroupStateResponse(results=[])
     answers = _Answers(context, response)

@@ -1,8 +1,8 @@
 """ShareGroupHeartbeat and ShareGroupDescribe: share groups (KIP-932).
 
-Both in version 1, the first that is stable. The first asks for READ on the group and DESCRIBE on
+Both in version 1, the first that is stable. The first requires READ on the group and DESCRIBE on
 the topics it names, the second for DESCRIBE on the group and on every topic of its assignments.
-Both are answered with UNSUPPORTED_VERSION where the feature `share.version` is not finalised.
+Both are answered with UNSUPPORTED_VERSION if the feature `share.version` is not finalised.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Described = ShareGroupDescribeResponse.Group
 
 
 def are_shares_served(context: Context) -> bool:
-    """Whether the cluster has share groups."""
+    """Return whether the cluster has share groups."""
     return context.broker.features.level(SHARE_VERSION) > 0
 
 
@@ -58,7 +58,7 @@ def are_shares_served(context: Context) -> bool:
 def share_group_heartbeat(
     context: Context, request: ShareGroupHeartbeatRequest
 ) -> Steps[ShareGroupHeartbeatResponse | Deferred[ShareGroupHeartbeatResponse]]:
-    """Join, stay in or leave a group; answered when what it changes is committed."""
+    """Join, stay in or leave a group; answered when its changes are committed."""
     broker = context.broker
     try:
         check_subscription(context, request.subscribed_topic_names)
@@ -83,7 +83,7 @@ def share_group_heartbeat(
 
 
 def _refusal(context: Context, request: ShareGroupHeartbeatRequest) -> ErrorCode | None:
-    """Why the request is not looked at; Apache Kafka says it without a message."""
+    """Error that refuses the request unseen; without a message, as in Apache Kafka."""
     if not are_shares_served(context):
         return ErrorCode.UNSUPPORTED_VERSION
     if not is_allowed_on_group(context, AclOperation.READ, request.group_id):
@@ -99,7 +99,7 @@ def _refusal(context: Context, request: ShareGroupHeartbeatRequest) -> ErrorCode
 def _initialise(
     broker: BrokerServices, shard: GroupShardRuntime, wanted: Initialisation, code: ErrorCode
 ) -> None:
-    """In the background; the member hears with a later heartbeat what it may read."""
+    """In the background; a later heartbeat has the member's assignment."""
     if code is ErrorCode.NONE:
         initialising = broker.group_states.initialise(shard, wanted)
         broker.spawn(initialising, "share group initialised")
@@ -109,7 +109,7 @@ def _initialise(
 def share_group_describe(
     context: Context, request: ShareGroupDescribeRequest
 ) -> Deferred[ShareGroupDescribeResponse]:
-    """State and members of each group, with what they have."""
+    """State and members of each group, with their assignments."""
 
     async def work() -> ShareGroupDescribeResponse:
         is_served = are_shares_served(context)

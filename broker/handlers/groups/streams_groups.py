@@ -1,13 +1,13 @@
 """StreamsGroupHeartbeat and StreamsGroupDescribe: groups of Kafka Streams applications (KIP-1071).
 
-StreamsGroupHeartbeat 0 and 1 ask for READ on the group and DESCRIBE on all topics of the topology,
-and for CREATE on internal topics that are missing. StreamsGroupDescribe 0 and 1 ask for DESCRIBE on
-the group and on all topics of its topology. StreamsGroupTopologyDescriptionUpdate 0 asks for READ
+StreamsGroupHeartbeat 0 and 1 require READ on the group and DESCRIBE on all topics of the topology,
+and for CREATE on internal topics that are missing. StreamsGroupDescribe 0 and 1 require DESCRIBE on
+the group and on all topics of its topology. StreamsGroupTopologyDescriptionUpdate 0 requires READ
 on the group; no descriptions are stored, as by an Apache Kafka broker without a plug-in for them
 (KIP-1331).
 
-All are answered with UNSUPPORTED_VERSION where `group.coordinator.rebalance.protocols` has no
-"streams", and where the feature `streams.version` is not finalised: some broker may not be able to
+All are answered with UNSUPPORTED_VERSION if `group.coordinator.rebalance.protocols` lacks
+"streams", or the feature `streams.version` is not finalised: some broker may not be able to
 coordinate such a group.
 """
 
@@ -68,7 +68,7 @@ def _is_served(context: Context) -> bool:
 def streams_group_heartbeat(
     context: Context, request: StreamsGroupHeartbeatRequest
 ) -> Steps[StreamsGroupHeartbeatResponse | Deferred[StreamsGroupHeartbeatResponse]]:
-    """Join, stay in or leave a group; answered when what it changes is committed."""
+    """Join, stay in or leave a group; answered when its changes are committed."""
     groups = context.broker.groups
     try:
         yield from _check(context, request)
@@ -126,7 +126,7 @@ def _topics(subtopologies: Iterable[Subtopology]) -> Iterator[str]:
 def streams_group_describe(
     context: Context, request: StreamsGroupDescribeRequest
 ) -> Deferred[StreamsGroupDescribeResponse]:
-    """State, topology and members of each group, with what they own and shall own."""
+    """State, topology and members of each group, with their current and target tasks."""
 
     async def work() -> StreamsGroupDescribeResponse:
         is_served = _is_served(context)

@@ -1,7 +1,7 @@
 """Creates the internal topics that a heartbeat of a streams group found missing.
 
-In the name of the client: it needs CREATE on the cluster or on each topic, and its quota on changes
-counts. The answer does not wait: that topics are missing, and why, is told in its status.
+In the name of the client: it needs CREATE on the cluster or on each topic, and its controller
+mutation quota applies. The response does not wait: its status reports missing topics, and why.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SHOWN_FAILURES: Final = 3
-"""Failures that a status tells of."""
+"""Maximum number of failures that a status reports."""
 
 
 def create_missing(
@@ -112,7 +112,7 @@ class _Creation:
         return NewTopic(topic.name, topic.partitions, factor, configs=configs)
 
     async def run(self, topics: Sequence[NewTopic]) -> None:
-        """Create topics; errors are told with the next heartbeat."""
+        """Create topics; errors are reported in the next heartbeat."""
         left = {topic.name for topic in topics}
         timeout_ms = self._broker.config.request_timeout_ms
         reason = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -74,7 +74,7 @@ class Uncommitted(NamedTuple):
 
     partition: Partition
     end_offset: int
-    """Of the record after its last: what the answer waits for must have come so far."""
+    """Offset after its last record, which the high watermark must reach for the response."""
     leader_epoch: int
     """The epoch it was appended in; in a later one, other records may have its offsets."""
     answer: Answer
@@ -103,11 +103,11 @@ class Appends:
         self.waiting: list[Recompression] = []
         """Batches that are checked or recompressed beside the loop before they can be appended."""
         self.endpoints: Endpoints = EMPTY
-        """Those of the leaders that answers name."""
+        """Endpoints of the leaders named in the response."""
         self.verified: Verified | None = None
         """The answer of the transaction's coordinator, if the request is part of one."""
         self.is_late = False
-        """Whether `append_all` has left batches to later turns of the loop."""
+        """True if `append_all` has left batches to later turns of the loop."""
         self._count = 0
         self._began_ms = 0
         self._source = _client_source(context.api_version)
@@ -143,9 +143,9 @@ class Appends:
             begin = end
 
     def append_rest(self, response: ProduceResponse) -> Generator[None, None, None]:
-        """Append in steps what is not in `response` yet: all of it, if that is empty.
+        """Append in steps the batches not in `response` yet: all of them, if that is empty.
 
-        Others are served between two steps, so that the time which all of it takes says nothing.
+        Others are served between two steps, so the total time is irrelevant.
         """
         for position, topic in enumerate(self.request.topic_data):
             if position == len(response.responses):
@@ -248,7 +248,7 @@ class Appends:
         return partition.append_records(records, self.request.acks, source, self.context.now_ms)
 
     def _has_taken_long(self) -> bool:
-        """Whether to leave the rest of the request to later turns of the loop."""
+        """Return whether the rest of the request is left to later turns of the loop."""
         now_ms = self.context.broker.clock.monotonic_ms()
         if self._count == UNTIMED_BATCHES:
             self._began_ms = now_ms
@@ -338,7 +338,7 @@ def add_endpoints(response: ProduceResponse, endpoints: Endpoints) -> None:
 
 
 def _refusal(context: Context, request: ProduceRequest, topic: str | None) -> ApiError | None:
-    """Why nothing of the request may be appended to any partition of `topic`."""
+    """Reason why no partition of `topic` in the request may be appended to."""
     if request.acks not in VALID_ACKS:
         return ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}")
     if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
@@ -347,7 +347,7 @@ def _refusal(context: Context, request: ProduceRequest, topic: str | None) -> Ap
 
 
 def _is_by_log(error: ApiError) -> bool:
-    """Whether the log refused: the answer then names its start offset, as in Apache Kafka."""
+    """Return whether the log refused: the response then has its start offset, as in Apache."""
     return error.code in _REFUSED_BY_LOG and not isinstance(error, NotVerifiedError)
 
 
@@ -384,7 +384,7 @@ def _recompression(
 
 
 def may_write(context: Context, topic: ProduceRequest.TopicData) -> bool:
-    """Whether the client may write to a topic. True of unknown ids, which have their own error."""
+    """Return whether the client may write to a topic. True for unknown ids, a separate error."""
     name: str | None = topic.name
     if context.api_version >= FIRST_VERSION_BY_ID:
         name = context.broker.metadata.topic_name(topic.topic_id)

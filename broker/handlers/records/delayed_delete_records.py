@@ -1,8 +1,7 @@
-"""A DeleteRecords that waits until the new starts are on disk and the followers have them.
+"""A DeleteRecords that waits until the new starts are on disk and on the followers.
 
-A partition's *low watermark* is the least log start offset of those of its replicas whose brokers
-live. Records are gone once it has reached the requested offset: no replica that may be elected has
-them any more.
+A partition's *low watermark* is the least log start offset of its replicas on live brokers. Records
+are gone once it has reached the requested offset: no replica that may be elected has them any more.
 
     the partition ...                               is answered
     has reached the offset                          NONE, and its low watermark
@@ -136,7 +135,7 @@ class DelayedDeleteRecords:
         return True
 
     def _is_here(self, partition: Partition) -> bool:
-        """Whether the replica is still the one of before: not deleted, nor recreated."""
+        """Return whether the replica is the same as before: neither deleted nor recreated."""
         return self._broker.replicas.partition(partition.topic, partition.index) is partition
 
     def _expire(self) -> None:

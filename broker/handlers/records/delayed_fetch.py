@@ -33,7 +33,7 @@ ENOUGH_NEWS: Final = 4
 READ_AT_ONCE: Final = WATCHED_AT_ONCE
 """Partitions of a fetch that are looked at together."""
 UNWATCHED_AT_ONCE: Final = 2000
-"""Those that are watched no more: a third of a microsecond each."""
+"""Partitions unwatched at once: a third of a microsecond each."""
 ENOUGH_BYTES: Final = 64 * 1024
 """Answers of this size are never held back: the follower is catching up."""
 
@@ -45,7 +45,7 @@ class Read(Protocol):
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether to answer now."""
+        """True if the response is due."""
 
     @property
     def session(self) -> FetchSession | None:
@@ -53,7 +53,7 @@ class Read(Protocol):
 
     @property
     def is_large(self) -> bool:
-        """Whether it has more partitions than `READ_AT_ONCE`, at present."""
+        """True if it has more partitions than `READ_AT_ONCE`, at present."""
 
     def run(self) -> None:
         """Read all partitions again."""
@@ -65,7 +65,7 @@ class Read(Protocol):
         """The partitions whose growth can satisfy the request."""
 
     def answered(self) -> FetchResponse | Deferred[FetchResponse]:
-        """The answer made of the last pass."""
+        """Response from the last pass."""
 
 
 class DelayedFetch:
@@ -113,10 +113,10 @@ class DelayedFetch:
             self._hold_back()
 
     def check(self) -> None:
-        """Read again, and answer if there is enough; a consumer's once for all that has grown.
+        """Read again, and answer if there is enough; for a consumer once for all growth.
 
-        A follower's is answered with whatever has grown first. One that is answered may still watch
-        some partitions, and must not be read for again: its session would take that as told.
+        A follower is answered with the first growth. A fetch that is over may still watch some
+        partitions, and must not be read again: its session would take that as sent.
         """
         if self._is_over:
             return
@@ -126,7 +126,7 @@ class DelayedFetch:
             self._looks.add(self)
 
     def look(self) -> Look:
-        """Read again, and answer if there is enough or the time is over."""
+        """Read again, and answer if there is enough or the wait is over."""
         try:
             if self._is_to_watch:
                 self._is_to_watch = False
@@ -205,7 +205,7 @@ class DelayedFetch:
         self.deferred.fail(error)
 
     def _answer(self) -> None:
-        """Read again and answer, if there is enough: now, or if that takes long in its turn."""
+        """Read again and answer, if there is enough: now, or in turn if the read is large."""
         if self._read.is_large:
             self._looks.add(self)
         else:

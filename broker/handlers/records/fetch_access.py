@@ -1,6 +1,6 @@
-"""Which topics one fetch request may read: it is asked once for each, however often it reads.
+"""Access of one fetch request to topics: authorized once for each, however often it reads.
 
-And in which codecs its sender can, and what it is told of a partition that is not here.
+And the codecs its sender can read, and the error for a partition that is not here.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def absence_of(context: Context, wanted: FetchedPartition) -> ErrorCode:
 
 
 def _name_of_id(context: Context, wanted: FetchedPartition) -> str:
-    """The topic's name, or what it was when the session last knew it; "" for an unknown id."""
+    """The topic's name, or the one last known to the session; "" for an unknown id."""
     broker, topic_id = context.broker, wanted.topic_id
     name = broker.replicas.names_by_id.get(topic_id) or broker.metadata.topic_name(topic_id)
     return name or wanted.known_name

@@ -1,8 +1,8 @@
-"""What a quota makes of a consumer's fetch: it reads less, or gets nothing and rests.
+"""Effect of a quota on a consumer's fetch: it reads less, or gets nothing and is throttled.
 
-A read is never larger than what the quota allows in all its windows, else it would be throttled for
-ever. An answer beyond the quota is left out: the client asks again when it has rested, and its
-session is as if this request had found nothing new.
+A read is never larger than the quota allows in all its windows, else it would be throttled for
+ever. A response beyond the quota is left out: the client asks again after the throttle time, and
+its session is as if this request had found nothing new.
 
 Source: KafkaApis.handleFetchRequest, FetchContext.getThrottledResponse.
 """
@@ -29,7 +29,7 @@ SIZE_BYTES = 4
 
 
 def most_bytes(context: Context, wanted: int, is_by_follower: bool) -> int:
-    """How many bytes to read at most. No quota holds for a follower."""
+    """Maximum number of bytes to read. A follower is exempt from quotas."""
     most = min(wanted, context.broker.config.fetch_max_bytes)
     meter = context.meter
     if meter is None:

@@ -1,4 +1,4 @@
-"""One pass over the partitions of a fetch request, and the answer that is made of it.
+"""One pass over the partitions of a fetch request, and the response built from it.
 
 Record bytes are regions of log files: they are not read here. Partitions are served in the
 request's order (in a session: those that got records move to the end) until `max_bytes` is used up;
@@ -39,15 +39,15 @@ AbortedTransaction = FetchResponse.Response.Partition.AbortedTransaction
 FIRST_VERSION_WITH_RACKS: Final = 11
 FIRST_VERSION_WITH_LEADERS: Final = 16
 LED_OTHERWISE: Final = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH}
-"""What a reader is told whose idea of the leader is wrong, with what is right (KIP-951)."""
+"""Errors of a reader with a wrong leader, answered with the right one (KIP-951)."""
 READ_COMMITTED: Final = 1
 NO_OFFSET: Final = -1
 EMPTY: Final = b""
 
 _Topics: TypeAlias = "dict[str | UUID, FetchResponse.Response]"
-"""Those of one response."""
+"""Topics of one response."""
 
-# Shared by all answers, as making them anew would double the cost of one; never changed in place.
+# Shared by all answers, as new ones would double the cost of one; never changed in place.
 _NOT_DIVERGING: Final = Answer.DivergingEpoch()
 _NO_LEADER: Final = Answer.CurrentLeader()
 _NO_SNAPSHOT: Final = Answer.SnapshotId()
@@ -78,10 +78,10 @@ class FetchRead:
         """Of the leaders that answers name."""
         self._bytes = 0
         self._throttled: tuple[Throttle | None, int] = None, 0
-        """What bounds the bytes to followers that are behind, and how many of these they are."""
+        """Replication throttle of followers that are behind, and the number of these."""
         self._was_noted = False
         self.is_urgent = False
-        """Whether there is an answer that must not wait: an error, or another place to read."""
+        """True if the response must not wait: it has an error, or a preferred read replica."""
 
     @property
     def session(self) -> FetchSession | None:
@@ -90,12 +90,12 @@ class FetchRead:
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether to answer now."""
+        """True if the response is due."""
         return self.is_urgent or self._bytes >= self._min_bytes
 
     @property
     def may_be_held(self) -> bool:
-        """Whether to wait for more all the same, for a follower that producers keep busy."""
+        """True to wait for more all the same, for a follower that producers keep busy."""
         session = self._opened.session
         return (
             self.is_by_follower
@@ -106,7 +106,7 @@ class FetchRead:
         )
 
     def run(self) -> None:
-        """Read all partitions anew."""
+        """Read all partitions again."""
         self._begin()
         try:
             self._read_some(tuple(self._opened.partitions))  # some come to rest
@@ -165,7 +165,7 @@ class FetchRead:
 
     @property
     def is_large(self) -> bool:
-        """Whether to read it in steps; what rests in a session does not count."""
+        """True if it is read in steps; partitions at rest in a session do not count."""
         return len(self._opened.partitions) > READ_AT_ONCE
 
     def watched(self) -> Iterable[Partition]:
@@ -179,10 +179,10 @@ class FetchRead:
         return in_slices(self._context, self.response_in_steps())
 
     def response(self) -> FetchResponse:
-        """What was read; in an incremental session, only what is news.
+        """Partitions read; in an incremental session, only those that changed.
 
-        An error when the session has gone on in between: what its reader knows is noted there, and
-        must not become what an answer said that came too late (`IncrementalFetchContext`).
+        An error if the session has gone on in between: it records what its reader knows, and must
+        not record a response that came too late (`IncrementalFetchContext`).
         """
         response = self._empty_response()
         if not response.error_code and not response.throttle_time_ms:
@@ -223,7 +223,7 @@ class FetchRead:
         response: FetchResponse,
         topics: _Topics,
     ) -> None:
-        """Put in what is news, by topic."""
+        """Add the partitions with news, by topic."""
         opened = self._opened
         session = opened.session
         for wanted, answer in some:
@@ -254,9 +254,9 @@ class FetchRead:
         return wanted.topic or self._context.broker.replicas.names_by_id.get(wanted.topic_id)
 
     def _is_old_news(self, wanted: FetchedPartition, partition: Partition) -> bool:
-        """Whether there is plainly nothing to send: most partitions, most of the time.
+        """Return whether there is plainly nothing to send, as for most partitions most of the time.
 
-        The same as reading it and leaving the answer out of the response, but far cheaper.
+        Equivalent to reading it and leaving it out of the response, but far cheaper.
         """
         log = partition.log
         high_watermark = log.high_watermark
@@ -314,13 +314,13 @@ class FetchRead:
         return answer
 
     def _rack_to_read_in(self) -> str:
-        """Where the consumer is, if it is to be sent to a replica near to it; else ""."""
+        """Rack of the consumer, if it may be sent to a replica in it; else ""."""
         is_consumer = self._replica_id < 0
         is_wanted = is_consumer and self._context.broker.config.replica_selector_class == RACK_AWARE
         return self._request.rack_id if is_wanted else ""
 
     def _is_sent_on(self, wanted: FetchedPartition, partition: Partition, answer: Answer) -> bool:
-        """Tell a consumer of a better place to read, instead of reading for it (KIP-392)."""
+        """Send a consumer to a better replica, instead of reading for it (KIP-392)."""
         if not partition.is_leader:
             return False
         follower = follower_in_rack(partition, self._rack, wanted.fetch_offset, self._rack_of)
@@ -344,7 +344,7 @@ class FetchRead:
         )
 
     def _let_rest(self, wanted: FetchedPartition, partition: Partition) -> None:
-        """Look no more at what is committed to the end, while the follower has and knows all."""
+        """Rest a partition that is committed to its end, with a follower that has everything."""
         log = partition.log
         in_sync = partition.machine.in_sync
         session = self._opened.session
@@ -377,7 +377,7 @@ class FetchRead:
         return piece if piece.length else None
 
     def _diverges(self, wanted: FetchedPartition, partition: Partition, answer: Answer) -> bool:
-        """Tell a reader whose history is not ours where to truncate (KIP-595, Fetch v12+)."""
+        """Send a reader whose log diverges from ours the truncation point (KIP-595, Fetch v12+)."""
         epoch = wanted.last_fetched_epoch
         if wanted.fetch_offset < partition.log.log_start_offset:
             return False

@@ -30,7 +30,7 @@ def offset_for_leader_epoch(
 ) -> Steps[OffsetForLeaderEpochResponse]:
     """Answer per partition; -1, -1 for an epoch newer than any known here.
 
-    To brokers (CLUSTER_ACTION), and to who may describe the topic.
+    Allowed to brokers (CLUSTER_ACTION), and with DESCRIBE on the topic.
     """
     response = OffsetForLeaderEpochResponse(topics=[])
     is_broker = would_be_allowed_on_cluster(context, AclOperation.CLUSTER_ACTION)

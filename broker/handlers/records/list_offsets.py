@@ -57,12 +57,12 @@ FIRST_VERSION = {
 READ_COMMITTED = 1
 CONSUMER = -1
 DEBUGGER = -2
-"""Replica id of a debugging client: it reads from any replica what a follower could."""
+"""Replica id of a debugging client: it reads like a follower, from any replica."""
 FIRST_VERSION_WITH_NOT_AVAILABLE = 5
 
 
 class View(NamedTuple):
-    """How much of a partition the client may see."""
+    """Part of a partition that is visible to the client."""
 
     is_consumer: bool = True
     is_read_committed: bool = False
@@ -215,7 +215,7 @@ def _end(partition: Partition, view: View) -> int:
 
 
 def _shown_of(partition: Partition, hit: Hit, view: View) -> Found:
-    """What a search has found, if `view` shows it. Raises ApiError OFFSET_NOT_AVAILABLE."""
+    """Result of a search, if visible in `view`. Raises ApiError OFFSET_NOT_AVAILABLE."""
     if hit is None or hit.offset >= _end(partition, view):
         _check_end_is_known(partition, view)
         return Found()

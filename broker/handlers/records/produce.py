@@ -134,7 +134,7 @@ def _produce_in_transaction(
         error = ApiError(code, "Transactional records contained more than one producer ID")
         return _conclude(appends, refuse_all(request, error))
     if all(_is_open(partition, header) for partition, header in batches.values()):
-        return _produce(appends)  # as most are: only the first batch asks for more
+        return _produce(appends)  # as most are: only the first batch needs more
     transaction = Transaction(transactional_id, *producers.pop())
     return VerifiedProduce(appends).start(transaction, batches)
 

@@ -81,7 +81,7 @@ class Recompressions:
 
 
 def _let_others() -> None:
-    """Let go of Python's lock: code that is compiled keeps it, and the event loop would wait."""
+    """Release the GIL: compiled code keeps it, and the event loop would wait."""
     time.sleep(0)
 
 

@@ -35,7 +35,7 @@ Key = tuple[str, int]
 
 
 class Support(enum.IntEnum):
-    """How much a client's version of a request understands."""
+    """Abilities of a client's request version."""
 
     BASIC = 0
     ABORTABLE = 1
@@ -81,7 +81,7 @@ class Verification:
     def ask(self) -> Deferred[Verified]:
         """Ask about the partitions on which the transaction is not open yet.
 
-        The outcome is there at once if nobody has to be asked, or the coordinator is here.
+        The outcome is complete at once if there are none, or the coordinator is here.
         """
         outcome: Deferred[Verified] = Deferred()
         config = self._broker.config

@@ -1,4 +1,4 @@
-"""DescribeAcls, CreateAcls and DeleteAcls: who may do what, as lists that clients read and change.
+"""DescribeAcls, CreateAcls and DeleteAcls: access control lists, read and changed by clients.
 
 Versions 0 to 3; version 0 knows literal patterns only. Any broker answers, and changes the lists in
 the metadata store itself. Without an authorizer there are none: SECURITY_DISABLED.
@@ -155,7 +155,7 @@ def _acls(context: Context, why_not: str) -> Acls:
 
 
 def _filter(sent: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter:
-    """What was sent as a filter."""
+    """The request's filter."""
     return AclFilter(
         _word(ResourceType, sent.resource_type_filter),
         sent.resource_name_filter,
@@ -175,7 +175,7 @@ def _require_known_filter(sent: DescribeAclsRequest | DeleteAclsRequest.Filter) 
 
 
 def _binding(sent: Creation) -> AclBinding:
-    """What was sent to be created. Raises ApiError for what stands in filters only."""
+    """The ACL to create. Raises ApiError for values that are valid in filters only."""
     kind = _word(PatternType, sent.resource_pattern_type)
     binding = AclBinding(
         ResourcePattern(_word(ResourceType, sent.resource_type), sent.resource_name, kind),
@@ -250,5 +250,5 @@ async def _deleted(outcome: Iterable[Deletion] | ApiError, slices: Slices) -> Fi
 
 
 def _message(error: ApiError) -> str | None:
-    """What there is to say beyond the code; Apache Kafka sends no general sentences either."""
+    """Message beyond the error code; Apache Kafka sends no general sentences either."""
     return None if error.message == error.code.meaning else error.message

@@ -1,10 +1,10 @@
-"""DescribeClientQuotas and AlterClientQuotas: what users, client ids and addresses may use.
+"""DescribeClientQuotas and AlterClientQuotas: quotas of users, client ids and addresses.
 
-Versions 0 and 1 of both (KIP-546). Every broker describes what holds at it, and alters. Errors of
-an alteration are per entity: one is changed as a whole or not at all.
+Versions 0 and 1 of both (KIP-546). Every broker describes its effective quotas, and alters. Errors
+of an alteration are per entity: one is changed as a whole or not at all.
 
-Source: org.apache.kafka.image.ClientQuotasImage, ClientQuotaControlManager; they say more than the
-ones for ZooKeeper, and refuse what those would store without effect.
+Source: org.apache.kafka.image.ClientQuotasImage, ClientQuotaControlManager; they report more errors
+than the ones for ZooKeeper, and refuse settings that those would store without effect.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 EXACT, OF_DEFAULT, ANY = 0, 1, 2
 EPSILON = 1e-6
-"""How far from a whole number a value may be that has to be one."""
+"""Tolerance within which a value counts as a whole number."""
 
 Filter = dict[str, Name | None]
-"""By type, what a part of an entity has to be; None stands for anything."""
+"""Required value of a part of an entity, by type; None matches anything."""
 Parts = dict[str, str | None]
 """An entity as requests and answers have it: by type, a name or None for the default."""
 
@@ -124,7 +124,7 @@ def _parts(entry: AlterClientQuotasRequest.Entry) -> dict[str, str | None]:
 
 
 def filter_of(components: Iterable[Component]) -> Filter:
-    """What a request looks for. Raises ApiError."""
+    """Filter of a request. Raises ApiError."""
     wanted: Filter = {}
     for component in components:
         kind = component.entity_type
@@ -153,7 +153,7 @@ def _wanted_name(component: Component) -> Name | None:
 
 
 def matches(parts: Parts, wanted: Filter, *, is_strict: bool) -> bool:
-    """Whether an entity is looked for; with `is_strict` it may have no part that was not named."""
+    """Return whether an entity matches; with `is_strict` it may have no part that was not named."""
     if is_strict and len(parts) != len(wanted):
         return False
     return all(
@@ -191,7 +191,7 @@ async def _alter(
 
 
 def _excess(entry: Entry) -> ApiError | None:
-    """There are three types of entities and four keys: more are not even looked at."""
+    """Refuse entries with more parts than the three types of entities and four keys allow."""
     if max(len(entry.entity), len(entry.ops)) <= MOST_PARTS:
         return None
     return _invalid("An entry has too many types of entities or keys.")

@@ -1,9 +1,9 @@
 """Delegation tokens: Create, Renew, Expire and DescribeDelegationToken (KIP-48, KIP-373).
 
-Versions 0 to 3, 0 to 2, 0 to 2 and 0 to 3; from v3 a token may be for another owner than the one
-who asks. Refused on PLAINTEXT listeners, to clients of TLS without a certificate, and to who has
-logged in with a token: a token cannot be had by a token. Without `delegation.token.secret.key`
-everybody else hears that there are none.
+Versions 0 to 3, 0 to 2, 0 to 2 and 0 to 3; from v3 a token may be for another owner than the
+requester. Refused on PLAINTEXT listeners, to TLS clients without a certificate, and to clients
+authenticated by a token: a token cannot create a token. Without `delegation.token.secret.key` all
+others get DELEGATION_TOKEN_AUTH_DISABLED.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def describe_delegation_token(
 
 
 def _require_may_ask(context: Context) -> None:
-    """Raise DELEGATION_TOKEN_REQUEST_NOT_ALLOWED to who cannot be told by a credential."""
+    """Raise DELEGATION_TOKEN_REQUEST_NOT_ALLOWED unless a credential identifies the client."""
     protocols = {end.name: end.protocol for end in bound_endpoints(context.broker.config)}
     protocol = protocols.get(context.listener, "PLAINTEXT")
     is_nobody = protocol == "SSL" and context.principal == ANONYMOUS

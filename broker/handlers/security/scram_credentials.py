@@ -1,8 +1,9 @@
-"""DescribeUserScramCredentials and AlterUserScramCredentials: who can log in with SCRAM.
+"""DescribeUserScramCredentials and AlterUserScramCredentials: users that can log in with SCRAM.
 
 Version 0 of both (KIP-554). Errors are per user. A user is changed as a whole or not at all, and
-one credential at most once in a request; what is then set for one user does not wait for another.
-Passwords are not sent, but what SCRAM makes of them. The controller alters; every broker describes.
+one credential at most once in a request; a change of one user does not wait for another. Requests
+carry salted passwords, never the passwords themselves. The controller alters; every broker
+describes.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ NO_NAME = "Username must not be empty"
 
 
 class UserChange(NamedTuple):
-    """What a request wants of one user."""
+    """Requested changes of one user."""
 
     upsertions: list[Upsertion]
     deletions: list[Deletion]
@@ -87,7 +88,7 @@ def describe_user_scram_credentials(
 def alter_user_scram_credentials(
     context: Context, request: AlterUserScramCredentialsRequest
 ) -> Deferred[AlterUserScramCredentialsResponse]:
-    """Set and delete credentials; every broker knows of it at once."""
+    """Set and delete credentials; all brokers learn of it at once."""
     changes: dict[str, UserChange] = {}
     slices = context.broker.slices()
 
@@ -113,7 +114,7 @@ def alter_user_scram_credentials(
 
 
 def _changes(request: AlterUserScramCredentialsRequest) -> Iterator[tuple[str, UserChange]]:
-    """What is wanted of users, one thing at a time."""
+    """Requested changes by user, one at a time."""
     for deletion in request.deletions:
         yield deletion.name, UserChange([], [deletion])
     for upsertion in request.upsertions:

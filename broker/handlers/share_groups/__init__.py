@@ -1,1 +1,1 @@
-"""What members of share groups send to leaders of partitions: ShareFetch and ShareAcknowledge."""
+"""Requests of share group members to partition leaders: ShareFetch and ShareAcknowledge."""

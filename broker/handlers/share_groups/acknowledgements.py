@@ -36,7 +36,7 @@ BATCHES_AT_ONCE: Final = 16
 """Batches that are checked in one step, or types of one batch: twenty microseconds."""
 
 Outcomes = dict["TopicPartition", ApiError | None]
-"""What became of the acknowledgements of each partition; None if they hold."""
+"""Result of the acknowledgements of each partition; None if they were accepted."""
 
 
 class Acknowledgements:
@@ -77,7 +77,7 @@ class Acknowledgements:
         self._countdown.await_(self._settled(wanted, storing), lambda _: None)
 
     def close(self) -> None:
-        """There are no more of them."""
+        """Note that no more of them follow."""
         self._countdown.close()
 
     def _apply(self, wanted: TopicPartition, batches: Batches) -> Steps[Deferred[None]]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Watched(Protocol):
-    """What a fetch may wait for."""
+    """Object that a fetch may wait for."""
 
     def watch(self, watcher: Watcher) -> None:
         """Have `watcher.check` called when there may be more."""
@@ -30,20 +30,20 @@ class Read(Protocol):
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether to answer now."""
+        """True if the response is due."""
 
     @property
     def max_wait_ms(self) -> int:
-        """How long to wait."""
+        """Longest wait."""
 
     def run(self) -> None:
         """Look at all partitions again."""
 
     def watched(self) -> Sequence[Watched]:
-        """What can satisfy the request."""
+        """Partitions that can satisfy the request."""
 
     def acquired(self) -> Fetched:
-        """What is acquired of the last pass."""
+        """Records acquired from the last pass."""
 
 
 class DelayedShareFetch:

@@ -1,4 +1,4 @@
-"""Who sends a request for a share group, and whether it may."""
+"""Member of a share group that sends a request, and its authorization."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from broker.requests.context import Context
 
 LONGEST_MEMBER_ID = 36
-"""That of a UUID in full."""
+"""Length of a UUID in full."""
 
 
 def checked_member(context: Context, group_id: str | None, member_id: str | None) -> Member:
     """The member that a request names. Raises ApiError.
 
-    Whether it is one of the group only the group's coordinator knows. A leader lets whoever may
-    READ the group have records, as in Apache Kafka.
+    Its membership is known to the group's coordinator only. A leader lets any client that may READ
+    the group acquire records, as in Apache Kafka.
     """
     if context.broker.features.level(SHARE_VERSION) < 1:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)

@@ -1,4 +1,4 @@
-"""ShareAcknowledge: what a member did with records, without asking for more (KIP-932).
+"""ShareAcknowledge: a member's acknowledgements of records, without a fetch (KIP-932).
 
 Versions 1 and 2, the latter with renewals. It takes an epoch of the member's session, as ShareFetch
 does; epoch -1 ends the session. Source: `KafkaApis.handleShareAcknowledgeRequest`.

@@ -46,7 +46,7 @@ NO_RECORDS_WITH_RENEWAL: Final = ("max_bytes", "min_bytes", "max_records", "max_
 def share_fetch(
     context: Context, request: ShareFetchRequest
 ) -> Steps[ShareFetchResponse | Deferred[ShareFetchResponse]]:
-    """Answered when there are records or the time is over, and the acknowledgements are stored."""
+    """Answered when there are records or the wait is over, and the acknowledgements are stored."""
     member = checked_member(context, request.group_id, request.member_id)
     _check_renewal(request)
     has_acknowledgements = yield from _has_acknowledgements(request)
@@ -86,7 +86,7 @@ def _check_renewal(request: ShareFetchRequest) -> None:
 
 
 def _named(request: ShareFetchRequest) -> Iterator[tuple[TopicPartition, Batches]]:
-    """The partitions of a request, and what is acknowledged of each."""
+    """The partitions of a request, with their acknowledgements."""
     for topic in request.topics:
         for partition in topic.partitions:
             named = TopicPartition(topic.topic_id, partition.partition_index)
@@ -167,7 +167,7 @@ def _fetch(context: Context, request: ShareFetchRequest, read: ShareRead) -> Def
 def _looked(
     context: Context, request: ShareFetchRequest, read: ShareRead
 ) -> Steps[Fetched | Deferred[Fetched]]:
-    """What is acquired, now or later; the first look at a partition takes a step of its own."""
+    """Records acquired, now or later; the first look at a partition takes a step of its own."""
     if request.is_renew_ack or read.is_empty:
         return Fetched({}, {})
     yield from read.begin()

@@ -64,7 +64,7 @@ class Fetched(NamedTuple):
 
 
 class ShareRead:
-    """What one request of a session wants."""
+    """Partitions and limits of one request of a session."""
 
     def __init__(
         self,
@@ -88,18 +88,18 @@ class ShareRead:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked for, so that nothing is waited for."""
+        """True if nothing is asked for, so that there is no wait."""
         return not self._partitions or self._request.max_records <= 0 or self._limit <= 0
 
     @property
     def max_wait_ms(self) -> int:
-        """How long to wait; less if the session has further partitions, for others' turn."""
+        """Longest wait; less if the session has further partitions, which have their turn next."""
         part = len(self._partitions) / max(1, len(self._session.partitions))
         return int(self._request.max_wait_ms * part)
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether to answer now."""
+        """True if the response is due."""
         is_enough = bool(self._found) and self._bytes >= self._min_bytes
         return is_enough or bool(self._errors) or not self._is_current
 
@@ -125,7 +125,7 @@ class ShareRead:
             yield
 
     def run(self) -> None:
-        """Look at all partitions anew."""
+        """Read all partitions again."""
         self._found, self._bytes = [], 0
         if not self._is_current:
             return  # nothing is loaded for a member that is gone
@@ -165,12 +165,12 @@ class ShareRead:
             self._found.append(_Found(wanted, led, piece))
 
     def watched(self) -> list[Partition | LedSharePartition]:
-        """What can satisfy the request by growing, by being released, or by an error."""
+        """Partitions that can satisfy the request, by growth, a release or an error."""
         loading = [led for led in self._led.values() if led.state is not LedState.OVER]
         return [*loading, *(led.partition for led in loading)]
 
     def acquired(self) -> Fetched:
-        """Acquire what the last pass found. Raises ApiError INVALID_SHARE_SESSION_EPOCH."""
+        """Acquire the records of the last pass. Raises ApiError INVALID_SHARE_SESSION_EPOCH."""
         if not self._is_current:
             raise ApiError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
         fetched = Fetched({}, {})

@@ -25,7 +25,7 @@ class TopicAccess:
         self._answers: dict[str, bool] = {}
 
     def name(self, topic_id: UUID) -> str | None:
-        """The topic's name; None if there is no such topic."""
+        """The topic's name; None if unknown."""
         broker = self._context.broker
         return broker.replicas.names_by_id.get(topic_id) or broker.metadata.topic_name(topic_id)
 

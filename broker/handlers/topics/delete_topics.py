@@ -1,8 +1,8 @@
 """DeleteTopics: served by the controller, answered once the topic is gone from the metadata.
 
 Versions 0 to 6. From v6 a topic is given by name or by id. If all replicas are online, the answer
-also waits until they have given up their logs, so that the name can be reused at once; otherwise
-the deletion stays pending until the missing broker returns.
+also waits until they have removed their logs, so that the name can be reused at once; otherwise the
+deletion stays pending until the missing broker returns.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _resolve_id(context: Context, topic_id: UUID) -> str | ApiError:
 
 
 def _shown_name(context: Context, topic_id: UUID, error: ApiError) -> str | None:
-    """The name of a topic that was given by id: for who may describe it, and not delete."""
+    """The name of a topic given by id, if the client may describe and not delete it."""
     name = context.broker.metadata.topic_name(topic_id)
     if error.code is not ErrorCode.TOPIC_AUTHORIZATION_FAILED or name is None:
         return None
@@ -162,10 +162,10 @@ def _shown_name(context: Context, topic_id: UUID, error: ApiError) -> str | None
 
 
 def _may(context: Context, operation: AclOperation, name: str) -> bool:
-    """Whether the client may do this to a topic.
+    """Return whether the client may do this to a topic.
 
-    Who may DELETE on the cluster may delete all topics, but not with ZooKeeper: Apache Kafka knows
-    that right only where topics are deleted by a KRaft controller.
+    DELETE on the cluster allows deletion of all topics, but not with ZooKeeper: Apache Kafka grants
+    it only where a KRaft controller deletes topics.
     """
     has_right_of_cluster = not context.broker.config.zookeeper_connect
     if has_right_of_cluster and would_be_allowed_on_cluster(context, AclOperation.DELETE):

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def check_delivery(topic: str, values: Mapping[str, Value]) -> None:
-    """Raise ConfigError for dead letters without a place, or an internal topic that waits.
+    """Raise ConfigError for dead letters without a valid topic, or delays of an internal topic.
 
-    `values` are what the topic sets, as `validate_topic_config` returns them.
+    `values` are the topic's settings, as `validate_topic_config` returns them.
     """
     dead_letters = str(values.get("retry_dead_letter_topic", ""))
     problem = name_problem(dead_letters) if dead_letters else None

@@ -1,10 +1,10 @@
 """Metadata: brokers, topics, leaders.
 
-Versions 0 to 13. Null asks for all topics and an empty list for none, but in v0 an empty list asks
-for all. Topics are named by id from v12; from v4 a request may forbid automatic creation.
+Versions 0 to 13. Null stands for all topics and an empty list for none, but in v0 an empty list for
+all. Topics are named by id from v12; from v4 a request may forbid automatic creation.
 
 A partition without a leader has LEADER_NOT_AVAILABLE and leader -1, and its leader epoch if that is
-known. So has one whose leader lacks the client's listener; from v6 on with LISTENER_NOT_FOUND.
+known. The same holds if the leader lacks the client's listener; from v6 on with LISTENER_NOT_FOUND.
 
 Topics that the client may not describe are left out of the answer for all; one that it names is
 TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
@@ -57,7 +57,7 @@ PARTITIONS_AT_ONCE = 1000
 """A larger answer is made in slices: these take five milliseconds."""
 
 ASKED_AT_ONCE = 5000
-"""Topics that the authorizer is asked for at once: these take less than five milliseconds."""
+"""Topics authorized at once: that takes less than five milliseconds."""
 NONE_HIDDEN: frozenset[str] = frozenset()
 
 Brokers = Mapping[int, LiveBroker]
@@ -66,12 +66,12 @@ Wanted: TypeAlias = "tuple[tuple[str | None, UUID], ...]"
 
 
 class Content(NamedTuple):
-    """Which topics an answer shows."""
+    """Topics that a response shows."""
 
     is_of_all: bool
     """All topics, and not those that the request names."""
     hidden: frozenset[str] | None
-    """The topics that the client may not describe; None if that is asked for one by one."""
+    """The topics that the client may not describe; None if they are checked one by one."""
 
 
 @handles(MetadataRequest, versions="0-13")
@@ -81,9 +81,9 @@ def metadata(
     """Answer from the cache; unknown topics may be created, for the client's next request.
 
     Clients repeat their requests, and 10,000 partitions take a while to encode: the bytes of a
-    large answer are kept until the metadata changes, for all who may see the same topics. While one
-    is made, equal requests wait for it.
-    Its brokers are those at its beginning; each topic is as it is when its turn comes.
+    large response are cached until the metadata changes, for all clients that may see the same
+    topics. Equal requests wait while it is encoded. It has the brokers as of its start; each topic
+    is as of its turn.
     """
     cache = context.broker.metadata
     wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
@@ -142,7 +142,7 @@ def _name_of(cache: MetadataCache, name: str | None, topic_id: UUID) -> str:
 
 
 def _may_be_kept(context: Context, request: MetadataRequest, hidden: frozenset[str] | None) -> bool:
-    """Whether others get the same answer: who sees the same topics, unless it says who may what."""
+    """Return whether the response is the same for all clients that see the same topics."""
     if context.broker.authorizer is None:
         return True
     return hidden is not None and not (
@@ -151,7 +151,7 @@ def _may_be_kept(context: Context, request: MetadataRequest, hidden: frozenset[s
 
 
 def _is_long(cache: MetadataCache, wanted: Wanted | None) -> bool:
-    """Whether an answer has so many partitions, or topics, that others would wait for it."""
+    """Return whether a response has enough partitions, or topics, to delay other requests."""
     left = PARTITIONS_AT_ONCE
     topics: Iterator[TopicMetadata | None] = (
         iter(cache.topics.values())
@@ -210,7 +210,7 @@ async def _filled(
 
 
 def _is_sound(topics: list[Topic]) -> bool:
-    """Whether no topic has an error, which may be resolved at the next request."""
+    """Return whether no topic has an error, which may be resolved at the next request."""
     return not any(topic.error_code for topic in topics)
 
 
@@ -301,7 +301,7 @@ def _topic_by_name(
 
 
 def _unknown_or_created(context: Context, request: MetadataRequest, name: str) -> ErrorCode:
-    """The error for a name that no topic has; a topic is created if client and broker want it."""
+    """Error for an unknown name; the topic is created if client and broker allow it."""
     if not (request.allow_auto_topic_creation and context.broker.config.auto_create_topics_enable):
         return unknown_topic_error(name)
     if not may_create_topic(context, name):
@@ -360,7 +360,7 @@ def unknown_topic_error(name: str) -> ErrorCode:
 
 
 def leader_error(brokers: Brokers, state: UpdateMetadataPartitionState, listener: str) -> ErrorCode:
-    """Why clients of a listener cannot reach a partition's leader; NONE if they can."""
+    """Error for a partition whose leader is unreachable on a listener; NONE otherwise."""
     broker = brokers.get(state.leader)
     if broker is None:
         return ErrorCode.LEADER_NOT_AVAILABLE

@@ -1,9 +1,9 @@
-"""What the quota on changes leaves of a request to create, delete or grow topics (KIP-599).
+"""Controller mutation quota on requests to create, delete or grow topics (KIP-599).
 
-Each topic's partitions are counted when all else about it is right, in the order of the request.
-Once the client has to wait, the topics that are left are refused; one whose request is of an older
-version is served, and rests afterwards. Also a request that is only to be validated counts, as by
-Apache Kafka with KRaft.
+Each topic's partitions are counted after all other checks of it, in the order of the request. Once
+the quota is exceeded, the remaining topics are refused; a request of an older version is served,
+and throttled afterwards. A request with `validate_only` counts as well, as in Apache Kafka with
+KRaft.
 
 Source: ReplicationControlManager, where it calls applyPartitionChangeQuota.
 """
@@ -58,12 +58,12 @@ async def note_growth(context: Context, growth: PartitionGrowth) -> None:
 
 
 def must_wait(context: Context) -> bool:
-    """Whether the client may create no topic by using it."""
+    """Return whether the quota keeps the client from creating topics by their use."""
     return context.meter is not None and context.meter.must_wait_to_change
 
 
 def create_on_first_use(context: Context, topic: str) -> ErrorCode:
-    """Begin to create a topic, whose partitions count; returns what to tell the client."""
+    """Start to create a topic, whose partitions count; returns the error for the client."""
     code = context.broker.auto_topics.request(topic)
     if context.meter is not None and code is ErrorCode.LEADER_NOT_AVAILABLE:  # it has begun
         context.meter.note_mutations(context.broker.config.num_partitions)

@@ -56,7 +56,7 @@ def describe_producers(
 
 
 def _refusal(context: Context, topic: str) -> ApiError | None:
-    """Why no partition of a topic is described: there is none of that name, or not for READ."""
+    """Reason why no partition of a topic is described: an invalid name, or no READ access."""
     if (problem := name_problem(topic)) is not None:
         return ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
     if not is_allowed_on_topic(context, AclOperation.READ, topic):

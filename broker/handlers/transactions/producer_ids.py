@@ -51,9 +51,10 @@ def init_producer_id(context: Context, request: InitProducerIdRequest) -> Answer
 
 
 def _access_error(context: Context, transactional_id: str | None) -> ErrorCode:
-    """Why the client may not have an id: without a transactional one, who may write nowhere.
+    """Error if the client may not have a producer id.
 
-    IDEMPOTENT_WRITE on the cluster does as well as WRITE on some topic (KIP-679).
+    Without a transactional id, IDEMPOTENT_WRITE on the cluster suffices, or WRITE on any topic
+    (KIP-679).
     """
     if transactional_id is not None:
         if is_allowed_on_transaction(context, AclOperation.WRITE, transactional_id):

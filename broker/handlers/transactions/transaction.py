@@ -66,7 +66,7 @@ def add_partitions_to_txn(
 ) -> Steps[Deferred[AddPartitionsToTxnResponse]]:
     """Add or verify the partitions of each transaction: all of them, or none if one is invalid.
 
-    Raises ApiError CLUSTER_AUTHORIZATION_FAILED for who sends a broker's version and is none.
+    Raises ApiError CLUSTER_AUTHORIZATION_FAILED for a version of brokers from another client.
     """
     results: list[Result] = []
     is_batch = context.api_version >= BATCHED_SINCE
@@ -133,7 +133,7 @@ def _add(
         codes = reply.map(lambda code: dict.fromkeys(partitions, _shown(context, code)))
 
     def answered(arrived: Codes) -> None:
-        # At once: there are no more than partitions that exist, as the others are refused above.
+        # At once: bounded by the partitions that exist, as the others are refused above.
         at_once(_tell(result, arrived))
 
     gather.await_(codes, answered)
@@ -149,9 +149,9 @@ def _some_at_once(items: Iterable[T], work: Callable[[T], object]) -> Steps[None
 def _refusals(
     context: Context, wanted: Wanted, partitions: Collection[TopicPartition]
 ) -> Steps[Codes]:
-    """The errors of partitions that do not exist, or not for the client.
+    """Errors of partitions that do not exist, or are not accessible to the client.
 
-    Only brokers write to internal topics. They were asked for CLUSTER_ACTION, and are for no more.
+    Internal topics are written by brokers only, which need CLUSTER_ACTION and nothing else.
     """
     is_client = context.api_version < BATCHED_SINCE
     transactional_id = wanted.transactional_id
@@ -206,7 +206,7 @@ def add_offsets_to_txn(
 ) -> Deferred[AddOffsetsToTxnResponse]:
     """Add the partition of `__consumer_offsets` that holds the group's positions.
 
-    Raises ApiError for who may not use the transactional id, or not READ the group.
+    Raises ApiError if the client may not use the transactional id, or not READ the group.
     """
     _require_transaction(context, request.transactional_id)
     if not is_allowed_on_group(context, AclOperation.READ, request.group_id):
@@ -246,7 +246,7 @@ def _add_to_transaction(
 def end_txn(context: Context, request: EndTxnRequest) -> Deferred[EndTxnResponse]:
     """Commit or abort; answered once the decision is committed, before the markers are written.
 
-    Raises ApiError for who may not use the transactional id.
+    Raises ApiError if the client may not use the transactional id.
     """
     _require_transaction(context, request.transactional_id)
     reply: Deferred[Identity] = Deferred()

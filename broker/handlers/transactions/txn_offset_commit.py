@@ -108,9 +108,9 @@ def _verification(
 def _commit_all(
     context: Context, pieces: Sequence[TxnOffsetCommitRequest], verified: Verified
 ) -> Deferred[Codes]:
-    """The transaction's coordinator has answered: commit, serving others between pieces.
+    """Commit after the transaction coordinator's answer, serving others between pieces.
 
-    A marker that comes in between voids the guard, and what is left is refused.
+    A marker in between voids the guard, and the remaining positions are refused.
     """
     codes: dict[Place, int] = {}
 
@@ -164,7 +164,7 @@ def _note(codes: dict[Place, int], value: TxnOffsetCommitResponse) -> None:
 def _with_refused(
     context: Context, request: TxnOffsetCommitRequest, codes: Codes
 ) -> Steps[TxnOffsetCommitResponse]:
-    """What became of each partition, in the order of the request and in codes the client knows."""
+    """Result of each partition, in the order of the request and in codes the client knows."""
 
     def refusal(topic: Topic) -> ErrorCode:
         if not topic.name and context.api_version >= TOPIC_ID_SINCE:

@@ -33,7 +33,7 @@ def write_txn_markers(
 ) -> Steps[WriteTxnMarkersResponse | Deferred[WriteTxnMarkersResponse]]:
     """Answer once each marker is committed or refused.
 
-    For brokers, and for who may ALTER the cluster.
+    Allowed to brokers (CLUSTER_ACTION), and with ALTER on the cluster.
     """
     if would_be_allowed_on_cluster(context, AclOperation.ALTER) or is_allowed_on_cluster(
         context, AclOperation.CLUSTER_ACTION
