@@ -36,7 +36,7 @@ GULP_BYTES = 256 * 1024
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LinkLimits:
-    """What an answer may take."""
+    """Limits of an answer."""
 
     timeout_ms: int
     max_answer_bytes: int
@@ -61,7 +61,7 @@ class BrokerLink:
         self._max_answer_bytes = limits.max_answer_bytes
         self._security = security
         self._log_in_at: float | None = None
-        """When to authenticate again, by the loop's time."""
+        """Time at which to authenticate again, by the loop's clock."""
         self._wire: _Wire | None = None
         self._correlation_id = 0
         self._turn = asyncio.Lock()
@@ -145,8 +145,9 @@ class _Wire(asyncio.BufferedProtocol):
         self._watchdog: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport = UNCONNECTED
         self._socket: socket.socket | None = None
-        """None until the connection is made, and with TLS: what waits there is not what is missing,
-        since OpenSSL has received some of it."""
+        """None until the connection is made, and with TLS: OpenSSL holds some of the bytes, so the
+        count in the socket is not the count available.
+        """
         self._low_water = 1
         self.is_lost = False
         self._has_ended = False
@@ -214,7 +215,7 @@ class _Wire(asyncio.BufferedProtocol):
             answer.set_result(frame)
 
     def _wake_at(self, count: int) -> None:
-        """Have the loop see the socket as readable only once so many bytes have arrived."""
+        """Have the loop see the socket as readable only once `count` bytes have arrived."""
         if count != self._low_water and self._socket is not None:
             self._low_water = count
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)

@@ -36,11 +36,11 @@ class Client:
         self.address = "unknown peer"
         self._counted_host = ""
         self.software: tuple[str, str] | None = None
-        """Name and version, if it has told them (KIP-511)."""
+        """Software name and version, if the client has sent them (KIP-511)."""
         self.is_active = True
         """Set by each request, which so needs no clock; cleared by `idle_ms`."""
         self.is_authenticating = False
-        """Whether its request is part of a log-in."""
+        """True if its request is part of a log-in."""
         self._idle_since_ms = 0
         self._connections = connections
         self._limits = limits
@@ -81,7 +81,7 @@ class Client:
         return now_ms - self._idle_since_ms
 
     def disconnected(self, connection: Connection) -> None:
-        """Release the connection's place in the quota, and tell those who asked."""
+        """Release the connection's place in the quota, and call the callbacks."""
         if connection in self._connections:
             del self._connections[connection]
             if self._limits is not None:

@@ -1,6 +1,6 @@
-"""Why connections were closed, a line each: failed log-ins and handshakes, frames that are none.
+"""Reasons why connections were closed, a line each: failed log-ins and handshakes, invalid frames.
 
-A stranger decides how many there are, so they are bounded in number (`LineBudget`).
+Their number is up to strangers, so it is bounded (`LineBudget`).
 """
 
 from __future__ import annotations

@@ -39,12 +39,12 @@ logger = logging.getLogger(__name__)
 _UNPACK_SIZE = structs.Struct(">i").unpack_from
 SIZE_BYTES = 4
 FLUSH_BYTES = 64 * 1024
-"""Answers gather up to here before they are sent together.
+"""Bytes of answers collected before they are sent together.
 
-Fixed: it trades system calls for memory, of which it bounds what a slow reader costs.
+Fixed: it trades system calls for memory, and bounds the memory for a slow reader.
 """
 TURN_MS = 5
-"""How long the requests of one connection are handled before others get their turn.
+"""Time for which the requests of one connection are handled before others get their turn.
 
 Fixed: with the longest single request it must stay within the event loop's 10 ms.
 """
@@ -54,7 +54,7 @@ LOOK_BYTES = 8 * 1024
 Fixed: one of `LONG_BYTES`, four times this, takes up to 5 ms, so these take little more than one.
 """
 FRAME_BYTES = 512
-"""What each counts for besides its size. Fixed: sixteen small ones take about a millisecond."""
+"""Bytes that each counts besides its size. Fixed: sixteen small ones take about a millisecond."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -142,7 +142,7 @@ class Connection(asyncio.BufferedProtocol):
         release(self._transport)
 
     def _let_go(self) -> None:
-        """Abandon deferred answers and free what was received."""
+        """Abandon deferred answers and free the received bytes."""
         self.services.memory.forget(self._process)
         self.services.in_flight.count -= len(self._answers)
         for answer in self._answers:
@@ -169,7 +169,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._outgoing.is_empty:
             self._transport.close()
             return
-        # The transport would drop what is queued here, as it knows only what it was given.
+        # The transport would drop the parts queued here, as it does not know them.
         self._transport.pause_reading()
         # Not from here: the caller may be the task behind one of the answers.
         asyncio.get_running_loop().call_soon(self._let_go)
@@ -201,7 +201,7 @@ class Connection(asyncio.BufferedProtocol):
                 self.abort()  # closing would wait for the client to read
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """Where the next bytes go: behind those received."""
+        """Free space behind the bytes received."""
         return self._buffer.writable()
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -211,10 +211,10 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def eof_received(self) -> bool:
-        """The client has closed its side. Its requests are handled first, as by Apache Kafka.
+        """Handle the client's requests after it has closed its side, as Apache Kafka does.
 
         A producer with acks=0 leaves as soon as it has sent its records, some of them in requests
-        not served yet. Returns whether the transport is to stay open: also to send what is queued.
+        not served yet. Returns whether the transport is to stay open: also to send queued answers.
         """
         self._is_at_end = True
         is_served = self._blocking is None or not self._blocking.is_unserved
@@ -222,13 +222,13 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def _is_all_handled(self) -> bool:
-        """Whether no complete frame is left."""
+        """Return whether no complete frame is left."""
         buffer = self._buffer
         held = buffer.end - buffer.start - SIZE_BYTES
         return held < 0 or held < _UNPACK_SIZE(buffer.frames(), buffer.start)[0]
 
     def pause_writing(self) -> None:
-        """The client reads too slowly: keep answers, handle no more requests."""
+        """Keep answers and handle no more requests: the client reads too slowly."""
         self._outgoing.pause()
 
     def resume_writing(self) -> None:
@@ -278,7 +278,7 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def _take_frames(self) -> bool:
-        """Handle frames while nothing holds them up; returns whether only the turn is over."""
+        """Handle frames until blocked or the turn is over; return whether it was the turn."""
         buffer = self._buffer
         memory = buffer.frames()
         clock = self.services.clock

@@ -64,7 +64,7 @@ class ConnectionServices:
     max_buffer_bytes: int
     """`connection.buffer.max.bytes`."""
     closures: ClosureLog
-    """Told why a connection is closed."""
+    """Logs the reason why a connection is closed."""
 
 
 def connection_services(

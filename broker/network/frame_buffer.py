@@ -15,10 +15,10 @@ holds one reference, shared by all its slices.
              <-- a view of `frames`, or a slice of it 3   kept: it is not reused
 
 **Memory.** Buffers are anonymous mappings, not `bytearray`s. Their pages exist from the moment
-something is written to them, so a connection that sends small requests costs one page of its
-128 KB, and the claim of a frame of 100 MB costs nothing until the bytes have come. A freed mapping
-goes back to the system at once. A frame that is larger than the buffer gets a mapping of its size
-once the buffer is full of it; after it, one larger than `connection.buffer.max.bytes` is given up.
+something is written to them, so a connection that sends small requests costs one page of its 128
+KB, and the claim of a frame of 100 MB costs nothing until the bytes have come. A freed mapping goes
+back to the system at once. A frame that is larger than the buffer gets a mapping of its size once
+the buffer is full of it; after it, one larger than `connection.buffer.max.bytes` is freed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class FrameBuffer:
         self.capacity = BUFFER_BYTES
 
     def writable(self) -> memoryview:
-        """Where the next bytes go: behind those received."""
+        """Free space behind the bytes received."""
         return self._view[self.end :]
 
     def frames(self) -> memoryview:
@@ -68,24 +68,24 @@ class FrameBuffer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all that was received is handled."""
+        """True if all bytes received are handled."""
         return self.start == self.end
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more can be received."""
+        """True if the buffer has no free space."""
         return self.end == self.capacity
 
     @property
     def is_counted(self) -> bool:
-        """Whether it takes of what all connections share, until its frame is handled."""
+        """True if it counts against the shared request memory, until its frame is handled."""
         return self.capacity > self._kept_bytes
 
     def make_room(self, needed: int) -> bool:
         """Make room for the frame at `start`, as far as its bytes have come; harmless if it fits.
 
-        `needed` is its size with the prefix. Returns False if there is no memory for it now: the
-        caller waits for `RequestMemory`. Raises OSError if the system has none.
+        `needed` is its size with the prefix. Returns False if the request memory is used up: the
+        caller waits for `RequestMemory`. Raises OSError if the system is out of memory.
         """
         held = self.end - self.start
         if self.start + needed <= self.capacity and not self.is_full:
@@ -147,7 +147,7 @@ class FrameBuffer:
         self._view[: self.end] = rest
 
     def _is_shared(self) -> bool:
-        """Whether a view of any frame is still held."""
+        """Return whether a view of any frame is still held."""
         return self.count_references() > _OWN_REFERENCES
 
     def count_references(self) -> int:

@@ -34,7 +34,7 @@ class Link(Protocol):
 
 
 class Login(Protocol):
-    """How this broker shows others who it is."""
+    """Authentication of this broker to other brokers."""
 
     async def log_in(self, ask: Ask) -> float | None:
         """Log in on a connection, new or not; returns the seconds after which to do so again.
@@ -45,7 +45,7 @@ class Login(Protocol):
 
 
 class Connector(Protocol):
-    """How the socket of a link comes about; TLS is one way."""
+    """Connector of a link's socket, with or without TLS."""
 
     async def connect(self, protocol: asyncio.BufferedProtocol, address: Address) -> None:
         """Connect; the protocol may write from then on. Raises OSError."""
@@ -56,7 +56,7 @@ class Nobody:
     """Not at all, on a listener without SASL."""
 
     async def log_in(self, ask: Ask) -> None:
-        """Nobody asks."""
+        """Do nothing: there is no authentication."""
 
 
 class Plain:

@@ -37,7 +37,7 @@ IDLE_CHECKS_PER_LIMIT = 10
 IDLE_CHECK_MS = 60_000
 """Longest interval of checks for idle connections, whose memory is freed after one or two."""
 DRAIN_MS = 1000
-"""How long a stopping broker waits for answers to be sent, before it drops the connections.
+"""Time that a stopping broker waits for answers to be sent, before it drops the connections.
 
 Fixed: a client that reads receives the rest in far less, and one that does not never would.
 """
@@ -60,14 +60,14 @@ class ListenError(Exception):
 
 @dataclass(slots=True)
 class Door:
-    """One bound address, and who came in there."""
+    """One bound address, and the connections accepted on it."""
 
     endpoint: Endpoint
     server: asyncio.Server
     connections: dict[Connection, None]
-    """Those that are open, in the order of their arrival."""
+    """Open connections, in the order of their arrival."""
     is_open: bool = True
-    """Whether the address is still taken."""
+    """True if the address is still bound."""
 
     def shut(self) -> None:
         """Release the address."""
@@ -169,11 +169,11 @@ class Listeners:
 
     @property
     def are_served(self) -> bool:
-        """Whether connections are accepted."""
+        """True if connections are accepted."""
         return self._services is not None
 
     def shut(self, listener: str) -> list[Door]:
-        """Accept no more connections on one listener, and release its addresses.
+        """Stop accepting connections on one listener, and release its addresses.
 
         Returns the doors with the connections, which stay open until `dismiss`.
         """
@@ -208,7 +208,7 @@ class Listeners:
         self._timers.every(min(max(interval_ms, 1), IDLE_CHECK_MS), look)
 
     def open_connections(self) -> dict[str, int]:
-        """How many connections are open, by listener; from any thread."""
+        """Number of open connections, by listener; from any thread."""
         counts: Counter[str] = Counter()
         for door in tuple(self._doors):
             counts[door.endpoint.name] += len(door.connections)
@@ -220,7 +220,7 @@ class Listeners:
             door.shut()
 
     def break_off(self) -> None:
-        """Release the addresses and drop all connections, whatever they still have to send."""
+        """Release the addresses and drop all connections, even with unsent answers."""
         self.unbind()
         for connection in self._connections:
             connection.abort()

@@ -1,10 +1,10 @@
-"""What protects the connections of one listener: TLS below the protocol, and a gate before it.
+"""Security of the connections of one listener: TLS below the protocol, and a gate before it.
 
                 bytes          frames
     socket --> [ TLS ] --> connection --> [ gate ] --> dispatcher
 
-Both are made by others and handed in: TLS when the address is taken, the gate once there is
-something to look credentials up in. A listener with SASL that has no gate lets nobody in.
+Both are handed in: TLS when the address is bound, the gate once credentials can be looked up. A
+listener with SASL and without a gate accepts no client.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class ListenerSecurity(Protocol):
-    """Made once for a listener; asked anew for each connection, so what it says may change."""
+    """Created once for a listener; called for each connection, so its result may change."""
 
     def protocol(self, connection: Connection, client: Client) -> asyncio.BaseProtocol:
-        """Who is given the socket: the connection, or TLS with the connection above it."""
+        """Protocol of the socket: the connection, or TLS with the connection above it."""
 
     def gate(self, client: Client) -> Gate | None:
-        """Who is given the frames of a connection until its client is authenticated.
+        """Handler of a connection's frames until its client is authenticated.
 
-        None lets all of them through to the dispatcher. A gate that is content notes the client's
-        principal and calls `Connection.admit`.
+        None passes all of them to the dispatcher. On success, a gate notes the client's principal
+        and calls `Connection.admit`.
         """
 
 
@@ -43,14 +43,14 @@ class Unprotected:
         return connection
 
     def gate(self, client: Client) -> None:
-        """Nobody stands at it."""
+        """No gate."""
 
 
 UNPROTECTED = Unprotected()
 
 
 class Closed:
-    """The gate of a listener whose clients cannot be authenticated (yet): nobody comes in."""
+    """The gate of a listener whose clients cannot be authenticated (yet): it refuses all."""
 
     max_frame_bytes = 0
 
@@ -70,12 +70,12 @@ class EndpointSecurity:
         self.has_sasl = security_protocol.startswith("SASL_")
         self._tls = tls
         self.gate_of: Callable[[Client], Gate | None] = _closed if self.has_sasl else _open
-        """Replaced for listeners with SASL, before anybody is served."""
+        """Replaced for listeners with SASL, before any client is served."""
 
     def protocol(self, connection: Connection, client: Client) -> asyncio.BaseProtocol:
-        """Who is given the socket: the connection, or TLS with the connection above it.
+        """Protocol of the socket: the connection, or TLS with the connection above it.
 
-        Without SASL, the client is whom its certificate names, if it shows one.
+        Without SASL, the client's principal is that of its certificate, if it has one.
         """
         if self._tls is None:
             return connection
@@ -87,7 +87,7 @@ class EndpointSecurity:
         return self._tls.transport(connection, recognised, connection.close)
 
     def gate(self, client: Client) -> Gate | None:
-        """Who is given the frames of a connection until its client is authenticated."""
+        """Handler of a connection's frames until its client is authenticated."""
         return self.gate_of(client)
 
 
@@ -96,4 +96,4 @@ def _closed(client: Client) -> Gate:  # noqa: ARG001
 
 
 def _open(client: Client) -> None:
-    """Without SASL nobody stands at the gate."""
+    """No gate: the listener has no SASL."""

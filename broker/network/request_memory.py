@@ -49,7 +49,7 @@ class RequestMemory:
         self._waiting: dict[Callable[[], object], None] = {}
 
     def has_room(self) -> bool:
-        """Whether a frame may be received, whatever its size."""
+        """Return whether a frame may be received, whatever its size."""
         return self.used < self.limit
 
     def note(self, memory: Memory) -> None:

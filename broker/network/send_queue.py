@@ -73,7 +73,7 @@ class RegionSender(Protocol):
         """Call back once, when more can be sent."""
 
     def close(self) -> None:
-        """Call back no more."""
+        """Stop calling back."""
 
 
 class SocketSender:
@@ -100,7 +100,7 @@ class SocketSender:
         asyncio.get_running_loop().add_writer(number, _call_once, number, callback)
 
     def close(self) -> None:
-        """Call back no more."""
+        """Stop calling back."""
         if self._twin is not None:
             asyncio.get_running_loop().remove_writer(self._twin.fileno())
             self._twin.close()
@@ -148,19 +148,19 @@ class SendQueue:
         self._on_drained: Callable[[], None] | None = on_drained
         self._parts: deque[bytes | bytearray | memoryview | _Rest] = deque()
         self._has_large_region = False
-        """Whether one was added since the queue was last empty."""
+        """True if a large region was added since the queue was last empty."""
         self._most_bytes = 0
         """Bytes added since then."""
         self.size = 0
         """Bytes added since the last `flush`."""
         self.is_paused = False
-        """Whether the socket is full, as far as is known."""
+        """True if the socket buffer is full, as far as known."""
         self.has_moved = False
         """Set when a full socket accepts more; cleared by `Connection.look_after`."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether all bytes were handed to the kernel: if not, the client reads too slowly."""
+        """True if all bytes were handed to the kernel: if not, the client reads too slowly."""
         return not self._parts and not self.is_paused
 
     def add(self, parts: list[Part]) -> None:
@@ -210,7 +210,7 @@ class SendQueue:
             self._sender = None
 
     def pause(self) -> None:
-        """The transport buffers: send no more."""
+        """Stop sending: the transport buffers."""
         self.is_paused = True
 
     def resume(self) -> None:
@@ -327,7 +327,7 @@ def _short_file() -> OSError:
 
 
 class _Rest:
-    """What is left of a region. Holds its file, so that the descriptor outlives deletion."""
+    """Rest of a region. Holds its file, so that the descriptor outlives deletion."""
 
     __slots__ = ("file", "length", "position")
 

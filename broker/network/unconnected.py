@@ -9,10 +9,10 @@ SELF_REFERENCES = ("_read_ready_cb", "_write_ready")
 
 
 class _Unconnected(asyncio.Transport):
-    """Nothing can be sent or received: all that needs a peer raises NotImplementedError."""
+    """A transport without a peer: everything that needs one raises NotImplementedError."""
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Nothing is ever written."""
+        """No effect: nothing is ever written."""
 
 
 UNCONNECTED: Final = _Unconnected()

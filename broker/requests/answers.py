@@ -1,4 +1,4 @@
-"""From a handler's outcome to the bytes of an answer: responses, errors, what comes later."""
+"""Encoding of a handler's outcome: responses, errors, deferred answers."""
 
 from __future__ import annotations
 

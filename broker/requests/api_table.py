@@ -31,10 +31,10 @@ class Route:
     is_for_clusters: bool = False
     """Sent by other brokers only: a single broker does not serve it."""
     is_for_one: bool = False
-    """Asks for what a broker with ZooKeeper does not have: it does not serve it."""
+    """True if a broker with ZooKeeper lacks its subject, and does not serve it."""
 
     def is_served(self, *, in_cluster: bool) -> bool:
-        """Whether a broker with, or without, ZooKeeper serves it."""
+        """Return whether a broker with, or without, ZooKeeper serves it."""
         return not (self.is_for_one if in_cluster else self.is_for_clusters)
 
 

@@ -1,4 +1,4 @@
-"""What the client of a request may do: the questions that handlers ask the authorizer.
+"""Authorization of the client of a request: the checks that handlers make.
 
 Without an authorizer everything is allowed. `kafka.server.AuthHelper` is Apache's counterpart.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def is_allowed(
     context: Context, operation: AclOperation, resource_type: ResourceType, name: str
 ) -> bool:
-    """Whether the client may do this to one resource."""
+    """Return whether the client may do this to one resource."""
     broker = context.broker
     authorizer = broker.authorizer
     if authorizer is None:
@@ -47,7 +47,7 @@ def would_be_allowed(
 def is_allowed_on_any(
     context: Context, operation: AclOperation, resource_type: ResourceType
 ) -> bool:
-    """Whether there may be a resource of the type that the client may do this to (KIP-679)."""
+    """Return whether the client may do this to any resource there may be of the type (KIP-679)."""
     broker = context.broker
     authorizer = broker.authorizer
     if authorizer is None:
@@ -61,7 +61,7 @@ def is_allowed_on_any(
 
 
 def is_allowed_on_topic(context: Context, operation: AclOperation, name: str) -> bool:
-    """Whether the client may do this to a topic."""
+    """Return whether the client may do this to a topic."""
     return is_allowed(context, operation, ResourceType.TOPIC, name)
 
 
@@ -71,28 +71,28 @@ def would_be_allowed_on_topic(context: Context, operation: AclOperation, name: s
 
 
 def is_allowed_on_group(context: Context, operation: AclOperation, group_id: str) -> bool:
-    """Whether the client may do this to a group."""
+    """Return whether the client may do this to a group."""
     return is_allowed(context, operation, ResourceType.GROUP, group_id)
 
 
 def is_allowed_on_transaction(
     context: Context, operation: AclOperation, transactional_id: str
 ) -> bool:
-    """Whether the client may do this with a transactional id."""
+    """Return whether the client may do this with a transactional id."""
     return is_allowed(context, operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
 
 def allowed(
     context: Context, operation: AclOperation, resource_type: ResourceType, names: Iterable[str]
 ) -> set[str]:
-    """Those of the names that the client may do this to."""
+    """Names of the resources that the client may do this to."""
     if context.broker.authorizer is None:
         return set(names)
     return {name for name in set(names) if is_allowed(context, operation, resource_type, name)}
 
 
 def is_allowed_on_cluster(context: Context, operation: AclOperation) -> bool:
-    """Whether the client may do this to the cluster."""
+    """Return whether the client may do this to the cluster."""
     return is_allowed(context, operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
@@ -102,7 +102,7 @@ def would_be_allowed_on_cluster(context: Context, operation: AclOperation) -> bo
 
 
 def may_create_topic(context: Context, name: str) -> bool:
-    """Whether the client may create a topic: on the cluster, or on topics of that name."""
+    """Return whether the client may create a topic: on the cluster, or on topics of that name."""
     return would_be_allowed_on_cluster(context, AclOperation.CREATE) or is_allowed_on_topic(
         context, AclOperation.CREATE, name
     )

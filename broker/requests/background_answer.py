@@ -37,7 +37,7 @@ def answer_later(
     answer: Deferred[T] = Deferred()
 
     async def run() -> None:
-        with errors_to(answer):  # if `refuse` is wrong, dispatch says so
+        with errors_to(answer):  # if `refuse` fails, dispatch reports it
             answer.complete(await _outcome(work, refuse, name))
 
     fail_if_cancelled(answer, context.broker.spawn(run(), name))

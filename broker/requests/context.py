@@ -27,9 +27,9 @@ class Context:
     now_ms: int
     """Wall clock when the request was read, in milliseconds since the epoch."""
     is_long: bool = False
-    """Whether others were served while it was read or handled; then they are until its answer."""
+    """Set if others were served while it was read or handled; they are until its answer, then."""
     meter: RequestMeter | None = None
-    """What the request costs its client's quotas; None while none is set."""
+    """Charges the request to its client's quotas; None while none is set."""
     held: object = None
     """Counts the elements of a long request until this context is freed (`ElementBudget`)."""
     remains: Remains | None = None

@@ -24,7 +24,7 @@ class TooLargeError(ApiError):
     """
 
     def __init__(self, refusal: Exception) -> None:
-        """With what the encoder raised, which is in UNENCODABLE."""
+        """`refusal` is the encoder's exception, one of UNENCODABLE."""
         reason = f"a value is too large for its field in the response: {refusal}"
         super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, reason)
 

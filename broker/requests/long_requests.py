@@ -1,4 +1,4 @@
-"""Requests so long that others are served while they are read.
+"""Long requests: others are served while they are read.
 
 A frame of 100 MB may hold thirty million topic names, which take ten seconds to read and gigabytes
 to keep. So the number of elements is bounded, in all arrays of a request together, and a request is
@@ -10,7 +10,7 @@ a request count from the beginning of its slices until its context is freed: the
 the encoding of the answer, and a wait for records or for other brokers.
 
 To free a million elements at once takes a third of a second. So request and answer are kept with
-the context; when that is freed nobody looks at them any more, and they are let go of bit by bit.
+the context; when that is freed they are out of use, and released bit by bit.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from protocol.schema import Request
 
 LONG_BYTES: Final = 32 * 1024
-"""A frame of up to this size is read in one go, which takes five milliseconds at most.
+"""Largest frame that is read in one go, which takes five milliseconds at most.
 
-Fixed, as the next one is, by how long the event loop may be held up.
+Fixed, as the next one, by the longest block of the event loop.
 """
 ELEMENTS_AT_ONCE = 1000
 """As many of a longer one take about a millisecond."""
@@ -56,7 +56,7 @@ class LongRequest:
         self._steps = steps
         self._limit = limit
         self.elements = 0
-        """How many were announced so far; when it is read, how many it has."""
+        """Number of elements announced so far; in the end, that of the whole request."""
 
     def read_at_once(self) -> Request | None:
         """Read it if it is short after all; None if it is not. Raises UNDECODABLE."""
@@ -101,9 +101,9 @@ class HeldElements:
 class ElementBudget:
     """Bounds the elements of all long requests of a broker, as `RequestMemory` does bytes.
 
-    What is left need not be enough for a request, only more than nothing: so one that was begun
-    can always be finished, and the most in memory is the limit and one request. How many elements
-    a request has is known when it is read; until then it counts as having the most it can.
+    A request may begin while any budget is left, so that it can always be finished; the most in
+    memory is the limit and one request. The number of elements is known once a request is read;
+    until then it counts as the maximum.
     """
 
     def __init__(self, limit: int) -> None:
@@ -171,7 +171,7 @@ class Remains:
 
 
 def _freed(kept: list[Any], _count: object) -> Iterator[None]:
-    """Let go of elements, innermost last: what holds them is a copy, as others may have theirs."""
+    """Release elements, innermost last, from copies of their containers: others may hold these."""
     left = [[one] for one in kept]
     kept.clear()
     done = 0
@@ -193,7 +193,7 @@ def _freed(kept: list[Any], _count: object) -> Iterator[None]:
 
 
 def _copies(one: object, arrays: tuple[str, ...]) -> list[list[Any]]:
-    """What a struct holds, to be freed after it."""
+    """Arrays of a struct, to be freed after it."""
     inner = [getattr(one, name) for name in arrays]
     return [list(each) if isinstance(each, list | tuple) else [each] for each in inner if each]
 

@@ -1,11 +1,11 @@
-"""What one request costs its client's quotas, and how long the client has to rest for it.
+"""Cost of one request to its client's quotas, and the resulting throttle time.
 
-The answer is sent at once. It says how long, and the connection takes no request in that time, be
-the client one that heeds it (KIP-219) or not. Of several quotas that are exceeded the longest time
-counts. While no quota is set, none of this is made.
+The response is sent at once, with the throttle time, during which the connection reads no further
+request, whether or not the client heeds it (KIP-219). If several quotas are exceeded, the longest
+throttle time applies. While no quota is set, no meter is created.
 
-What a request takes is the time in which it keeps the event loop. That of work in the background,
-as the creation of topics, is not counted.
+The request time is the time for which it occupies the event loop. Background work, such as topic
+creation, is not counted.
 
 Source: kafka.server.RequestHandlerHelper; KafkaApis.handleProduceRequest, handleFetchRequest.
 """
@@ -70,11 +70,11 @@ class RequestMeter:
         self._connection = connection
         self._produced = 0
         self._changes_until_ms = 0
-        """When the client may change metadata again; 0 if it may now."""
+        """Time at which the client may change metadata again; 0 if it may now."""
         self._is_settled = False
         route = served.route
         self.is_exempt = route.is_for_clusters or route.request.API_KEY == ApiKey.WRITE_TXN_MARKERS
-        """Whether its time is nobody's: it is of another broker."""
+        """True if its time is not charged: it is a request of another broker."""
 
     def note_size(self, size: int) -> None:
         """The bytes of the request with its header: those of Produce count."""
@@ -86,19 +86,19 @@ class RequestMeter:
         self._busy_ns += time.perf_counter_ns() - self._began_ns
 
     def resume(self) -> None:
-        """It waits no longer."""
+        """Resume the time measurement after a wait."""
         self._began_ns = time.perf_counter_ns()
 
     # Changes to the metadata
 
     @property
     def counts_mutations(self) -> bool:
-        """Whether a quota on changes holds for this client."""
+        """True if the client has a controller mutation quota."""
         return self._quotas.mutation.of(self._user, self._client_id) is not None
 
     @property
     def must_wait_to_change(self) -> bool:
-        """Whether the client has made all changes that it may make now."""
+        """True if the client has used up its controller mutation quota."""
         metered = self._quotas.mutation.of(self._user, self._client_id)
         if metered is None:
             return False
@@ -133,9 +133,9 @@ class RequestMeter:
     # The end of a request
 
     def settle(self, response: R | None) -> R | None:
-        """Count what the request took; returns the answer with the time to rest, if there is any.
+        """Charge the request to the quotas; return the response with its throttle time, if any.
 
-        None stands for no answer, and of such a request the time does not count.
+        None stands for no response; the time of such a request does not count.
         """
         if self._is_settled:
             return response
@@ -184,12 +184,12 @@ class RequestMeter:
 
     @property
     def counts_fetched(self) -> bool:
-        """Whether a quota on fetches holds for this client."""
+        """True if the client has a fetch quota."""
         return self._quotas.fetch.of(self._user, self._client_id) is not None
 
     @property
     def most_fetched(self) -> int | None:
-        """More bytes than these at once are always too many; None if there is no quota."""
+        """Largest fetch that the quota can ever allow, in bytes; None if there is no quota."""
         metered: Metered[SampledRate] | None = self._quotas.fetch.of(self._user, self._client_id)
         if metered is None:
             return None

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[["Context", Any], Any]
     Interpose = Callable[["Route", Handler], Handler]
-    """Makes what is called in a handler's place."""
+    """Returns a function to call in a handler's place."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -68,11 +68,11 @@ class BrokerServices:
     slices: Callable[[], Slices]
     """Slices for one piece of work that may take long."""
     leftovers: Leftovers
-    """Lets go in slices of what is no longer needed."""
+    """Releases discarded objects in slices."""
     compute_pool: ComputePool
 
     is_in_cluster: bool
-    """Whether there may be other brokers."""
+    """True if there may be other brokers."""
     cluster_id: str
     logs: LogDirectories
     store: MetadataStore
@@ -84,9 +84,9 @@ class BrokerServices:
     user_configs: UserConfigs
     scram_users: ScramUsers
     client_metrics: Subscriptions
-    """What clients are asked to push of themselves."""
+    """Subscriptions to metrics of clients."""
     telemetry: Telemetry | None
-    """Takes what they push; None where nobody could have it."""
+    """Receives pushed metrics; None without an endpoint for them."""
     features: FinalisedFeatures
     auto_topics: AutoTopics
     replicas: Replicas
@@ -100,20 +100,20 @@ class BrokerServices:
     groups: GroupCoordinators
     transactions: TransactionCoordinators
     share_coordinators: ShareStateCoordinators
-    """Those of this broker, for requests of others."""
+    """Share coordinators of this broker, for requests of others."""
     share_state: ClusterShareState
-    """Those of the cluster."""
+    """Share coordinators of the cluster."""
     group_states: GroupStates
     end_offsets: EndOffsets
     producer_ids: ProducerIdBlocks
     coordination: CoordinatorServices
     quotas: ClientQuotas
     acls: Acls | None
-    """What the authorizer decides by; None without one."""
+    """ACLs of the authorizer; None without one."""
     authorizer: Authorizer | None
-    """Decides who may do what; None when everybody may do everything."""
+    """Decides on access; None if everything is allowed."""
     audit_log: AuditLog
-    """Tells what the authorizer decided."""
+    """Logs the decisions of the authorizer."""
     delegation_tokens: DelegationTokens | None
     """None without `delegation.token.secret.key`."""
     interpose: Interpose | None = None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Handler = Callable[[Context, Any], Any]
 
 LONGEST_SECONDS: Final = 10
-"""How long a request is held. Fixed well below the 30 s after which clients give a request up."""
+"""Longest time that a request is held. Fixed well below the 30 s after which clients give up."""
 
 NEVER_HELD: Final = frozenset(
     {
@@ -39,7 +39,7 @@ NEVER_HELD: Final = frozenset(
 
 
 def is_held(route: Route) -> bool:
-    """Whether a request is held: those of clients are."""
+    """Return whether a request is held: those of clients are."""
     return not route.is_for_clusters and route.request.API_KEY not in NEVER_HELD
 
 

@@ -24,7 +24,8 @@ R = TypeVar("R")
 
 STEPS_AT_ONCE = 100
 """Steps before others are served: one or two milliseconds, as a step takes ten or twenty
-microseconds. Fixed by how long the loop may be held up."""
+microseconds. Fixed by the longest block of the loop.
+"""
 
 APPENDS_AT_ONCE = 10
 """The same of steps that append a record each."""
@@ -65,10 +66,10 @@ def _handling(
 
 
 def in_slices(context: Context, steps: Steps[object]) -> Deferred[Any]:
-    """What the steps return, once they are done, or what that brings if it is a Deferred.
+    """Result of the steps, once they are done, or that of the Deferred they return.
 
-    Others are served before the first of them, and then whenever a slice is over; and also while
-    the answer is encoded, as it may have as many parts as there were steps.
+    Other requests are served before the first step, and after each slice; also while the response
+    is encoded, as it may have as many parts as there were steps.
     """
     context.is_long = True
     answer: Deferred[Any] = Deferred()

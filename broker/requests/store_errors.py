@@ -1,4 +1,4 @@
-"""What a client is told when the metadata store does not take a change."""
+"""Errors for clients whose change the metadata store does not take."""
 
 from __future__ import annotations
 

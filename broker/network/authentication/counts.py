@@ -1,4 +1,4 @@
-"""How often clients of a listener authenticated, for metrics."""
+"""Authentication counts of a listener, for metrics."""
 
 from __future__ import annotations
 

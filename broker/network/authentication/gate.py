@@ -29,7 +29,7 @@ _ERROR_CODE = slice(8, 10)
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """Those of a listener."""
+    """Settings shared by the gates of a listener."""
 
     terms: Terms
     timers: Timers
@@ -96,7 +96,7 @@ class SaslGate:
         self._settings.counts.expired += 1
 
     def _refuse(self, reply: Reply, peer: Client, connection: Connection) -> None:
-        """Answer and close after a delay, which slows down who guesses passwords (KIP-306)."""
+        """Answer and close after a delay, which slows down password guessing (KIP-306)."""
         delay_ms = self._settings.refusal_delay_ms
         connection.rest(delay_ms)
         close = partial(connection.close, _shown(reply, peer), reply.answer)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HANDSHAKE_VERSION = 1
 AUTHENTICATE_VERSION = 1
-"""That with a session's lifetime; brokers have had it since Kafka 2.2."""
+"""SaslAuthenticate version with the session lifetime; brokers have had it since Kafka 2.2."""
 MAX_TOKENS = 16
 """More than any mechanism exchanges: the other broker shall not keep this one at it. Fixed."""
 SHARE_OF_LIFETIME = 0.85

@@ -28,7 +28,7 @@ class SaslListener:
         self._settings = self._settings_of(config)
 
     def settle(self, config: BrokerConfig) -> None:
-        """Go by the dynamic settings that the start has found as well. Raises ConfigError."""
+        """Apply the dynamic settings read at the start. Raises ConfigError."""
         self._settings = self._settings_of(config)
 
     def _settings_of(self, config: BrokerConfig) -> GateSettings:
@@ -42,7 +42,7 @@ class SaslListener:
 
     @property
     def counts(self) -> AuthenticationCounts:
-        """How often its clients authenticated."""
+        """Authentication counts of its clients."""
         return self._settings.counts
 
     def gate(self, client: Client) -> SaslGate:  # noqa: ARG002
