@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): the broker remembers what a reader fetches, so that neither repeats it.
+"""Fetch sessions (KIP-227): the broker remembers a reader's partitions, so neither repeats them.
 
     request (id, epoch)     means
     (0, -1)                 no session, all partitions listed
@@ -6,17 +6,16 @@
     (id, -1)                close that session, all partitions listed, open none
     (id, n > 0)             next request of the session: only what changed is listed
 
-A partition of which a follower has all that there is *rests*: it is not looked at again until its
-log grows or its leadership changes. So what an idle partition costs does not depend on how often it
-is asked for.
+A partition on which a follower has caught up *rests*: it is not read again until its log grows or
+its leadership changes. So the cost of an idle partition does not depend on the rate of fetches.
 
-An unknown id or an unexpected epoch is an error of the whole request; so is an epoch that was good
-when the request came, if the session has gone on before its answer was made. Epochs wrap to 1. A
-session speaks of topics either by name (before v13) or by id, never both.
+An unknown id or an unexpected epoch is an error of the whole request; so is an epoch that was valid
+on arrival, if the session has gone on before the response. Epochs wrap to 1. A session identifies
+topics either by name (before v13) or by id, never both.
 
-When all slots are taken, or too many partitions are in all sessions, `session_eviction` says who
-gives way: consumers to followers. A reader that gets no session, or whose session grows too large,
-lists all its partitions in each request.
+When all slots are taken, or all sessions together have too many partitions, `session_eviction`
+chooses the session to evict: a consumer's before a follower's. A reader without a session, or whose
+session grows too large, lists all its partitions in each request.
 """
 
 from __future__ import annotations
@@ -77,10 +76,10 @@ class FetchSession:
         self.identity = identity
         self.is_by_id = is_by_id
         self.is_by_follower = is_by_follower
-        """Whether a replica fetches: Apache Kafka calls its session privileged."""
+        """True if a replica fetches: Apache Kafka calls its session privileged."""
         self.partitions = partitions
         self.active = dict.fromkeys(partitions.values())
-        """Those that do not rest, in the order in which they are served next."""
+        """Partitions that do not rest, in the order in which they are served next."""
         self.waiting: Waiting | None = None
         self.pace = FollowerBatching()
         self.epoch = 1
@@ -91,30 +90,30 @@ class FetchSession:
         self.is_mature = False
         self.is_closed = False
         self.fetched_ms = 0
-        """When a follower fetched last, by a monotonic clock; `replication.followers.Presence`."""
+        """Monotonic time of the follower's last fetch; `replication.followers.Presence`."""
         self.broker_epoch = UNSENT
 
     def served(self, partition: FetchedPartition) -> None:
-        """It got records: the others come first next time."""
+        """Move a partition that got records to the end: the others come first next time."""
         if partition in self.active:
             del self.active[partition]
             self.active[partition] = None
 
     def list_again(self, key: tuple[str | UUID, int], partition: FetchedPartition) -> None:
-        """The reader asks for another part of it, or for the first time."""
+        """Add a partition, or replace it: its fetch position has changed."""
         partition.rouse()
         self.partitions[key] = partition
         self.active[partition] = None
 
     def forget(self, key: tuple[str | UUID, int]) -> None:
-        """The reader does not want it any more."""
+        """Forget a partition that its reader has dropped."""
         partition = self.partitions.pop(key, None)
         if partition is not None:
             partition.rouse()
             del self.active[partition]
 
     def close(self) -> Iterator[None]:
-        """Nobody asks any more; what rests is roused, and then freed, in the steps."""
+        """Close the session; resting partitions are roused, and then freed, in the steps."""
         self.is_closed = True
         return _let_go(list(self.partitions.values()))
 
@@ -124,7 +123,7 @@ class FetchSession:
 
 
 class Opened:
-    """How one request shall be answered."""
+    """Partitions and session of one request, for its response."""
 
     __slots__ = ("_epoch", "is_incremental", "partitions", "session")
 
@@ -136,36 +135,36 @@ class Opened:
         is_incremental: bool,
     ) -> None:
         self.partitions = partitions
-        """Those to look at; of a session, the ones that do not rest, now and later."""
+        """Partitions to read; of a session, the ones that do not rest, now and later."""
         self.session = session
         self.is_incremental = is_incremental
         self._epoch = 0 if session is None else session.epoch
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is fetched at all."""
+        """True if nothing is fetched at all."""
         return not self.partitions and (self.session is None or not self.session.partitions)
 
     @property
     def is_superseded(self) -> bool:
-        """Whether the session had a further request since: its reader has given this one up."""
+        """True if the session had a further request since: its reader has given this one up."""
         return self.session is not None and self.session.epoch != self._epoch
 
     @property
     def session_id(self) -> int:
-        """What the answer says; 0 when there is no session."""
+        """Session id of the response; 0 without a session."""
         return self.session.identity if self.session is not None else NO_SESSION
 
 
 class SessionLimits(NamedTuple):
-    """What sessions may be kept."""
+    """Limits of the session cache."""
 
     slots: int
     """`max.incremental.fetch.session.cache.slots`."""
     partitions: int
     """`max.incremental.fetch.session.cache.partitions`: of all sessions together."""
     eviction_ms: int
-    """How long a session has its place for sure, and after how long without use it has none."""
+    """Time for which a session is safe from eviction, and after which an unused one is not."""
 
 
 class FetchSessions:
@@ -242,7 +241,7 @@ class FetchSessions:
         return session
 
     def _gone_on(self, session: FetchSession, epoch: int, now_ms: int) -> Opened:
-        """The session has what the request wants; others may have been served meanwhile."""
+        """Continue the session of the request, after others may have been served."""
         if session.is_closed:
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != epoch:
@@ -261,7 +260,7 @@ class FetchSessions:
         return Opened(session.active.keys(), session, is_incremental=True)
 
     def give_up(self, session: FetchSession) -> None:
-        """Drop a session that its reader is not told of."""
+        """Drop a session that its reader has not been sent."""
         if self._sessions.get(session.identity) is session:
             self._remove(session)
 
@@ -272,7 +271,7 @@ class FetchSessions:
         (self._later if len(session.partitions) > CLOSED_AT_ONCE else at_once)(steps)
 
     def _make_room(self, added: int, now_ms: int, *, is_by_follower: bool) -> bool:
-        """Evict sessions until so many partitions may be added; tells whether that was enough."""
+        """Evict sessions to make room for `added` partitions; return whether that was enough."""
         if added > self._most_partitions:
             return False
         while self._order.partition_count + added > self._most_partitions:
@@ -290,7 +289,7 @@ class FetchSessions:
         self.evicted_count += 1
 
     def _has_room(self, size: int, now_ms: int, *, is_by_follower: bool) -> bool:
-        """Whether a session may be added; one that has to give way to it is evicted."""
+        """Return whether a session may be added; evicts another one for it if need be."""
         if len(self._sessions) < self._slots:
             return True
         if not self._sessions:
@@ -355,7 +354,7 @@ class FetchSessions:
 
 
 def _let_go(left: list[FetchedPartition]) -> Iterator[None]:
-    """Rouse what rests, and then free it: once its session is gone, nobody else holds it."""
+    """Rouse partitions, and then free them: their session, the only other holder, is gone."""
     for start in range(0, len(left), LISTED_AT_ONCE):
         for each in left[start : start + LISTED_AT_ONCE]:
             each.rouse()
@@ -371,7 +370,7 @@ def _listed(
     is_by_id: bool,
     known: dict[tuple[str | UUID, int], FetchedPartition] | None = None,
 ) -> dict[tuple[str | UUID, int], FetchedPartition]:
-    """The partitions that a request lists, each once; known ones keep what they were told."""
+    """Partitions listed in a request, each once; known ones keep their last sent state."""
     listed: dict[tuple[str | UUID, int], FetchedPartition] = {}
     at_once(_list(request, listed, is_by_id=is_by_id, known=known))
     return listed

@@ -1,4 +1,4 @@
-"""One partition of a fetch session: what its reader wants of it, and what it was last told."""
+"""One partition of a fetch session: its fetch position, and the state last sent to its reader."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ UNSENT: Final = -1
 
 
 class Growing(Protocol):
-    """A partition, as far as it tells when to look at it again."""
+    """A partition, as far as needed to know when to read it again."""
 
     def watch_as_follower(self, watcher: FetchedPartition) -> None:
         """Call `watcher.check` when its log grows or its leadership changes."""
 
     def unwatch(self, watcher: FetchedPartition) -> None:
-        """Do not, any more."""
+        """Undo `watch_as_follower`."""
 
 
 class FetchedPartition:
-    """What a reader wants of one partition, and what it was last told."""
+    """A reader's fetch position in one partition, and the state last sent."""
 
     __slots__ = (
         "_follower",
@@ -58,9 +58,9 @@ class FetchedPartition:
         self._session: FetchSession | None = None
 
     def rest(self, session: FetchSession, partition: Growing, follower: Follower) -> None:
-        """Nothing is to be sent, and there will be nothing until `partition` calls `check`.
+        """Rest: there is nothing to send until `partition` calls `check`.
 
-        In a session that was closed meanwhile nothing rests: nobody would ever rouse it.
+        In a closed session nothing rests: it would never be roused.
         """
         if session.is_closed or self not in session.active:  # forgotten meanwhile, in slices
             return
@@ -70,7 +70,7 @@ class FetchedPartition:
         partition.watch_as_follower(self)
 
     def rouse(self) -> None:
-        """Rest no more."""
+        """End the rest."""
         session, partition, follower = self._session, self._resting_on, self._follower
         if session is not None and partition is not None and follower is not None:
             self._session = self._resting_on = self._follower = None
@@ -86,9 +86,10 @@ class FetchedPartition:
             session.waiting.look_again()
 
     def want(self, partition: FetchRequest.Topic.Partition) -> None:
-        """Take over what the request says.
+        """Take over the position in the request.
 
-        In a new leader epoch the reader may have put the last answer aside, so it is told all anew.
+        In a new leader epoch the reader may have discarded the last response, so it is sent all
+        again.
         """
         if partition.current_leader_epoch != self.current_leader_epoch:
             self.sent_high_watermark = UNSENT
@@ -99,7 +100,7 @@ class FetchedPartition:
         self.log_start_offset = partition.log_start_offset
 
     def is_news(self, answer: FetchResponse.Response.Partition) -> bool:
-        """Whether the reader was not told this last time (KIP-227)."""
+        """Return whether the response differs from the last one (KIP-227)."""
         return bool(
             answer.error_code
             or answer.records
@@ -110,9 +111,9 @@ class FetchedPartition:
         )
 
     def note_sent(self, answer: FetchResponse.Response.Partition) -> bool:
-        """Remember what the reader is told; returns whether it is news to it (KIP-227)."""
+        """Remember the sent response; return whether it differs from the last one (KIP-227)."""
         if answer.error_code or answer.diverging_epoch.epoch >= 0:
-            # It does something else first, and is told all this once it has.
+            # The reader first handles that, and is sent all this afterwards.
             self.sent_high_watermark = UNSENT
             return True
         is_news = self.is_news(answer)

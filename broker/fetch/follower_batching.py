@@ -1,17 +1,17 @@
-"""Which answers to a follower are held back."""
+"""Delay of responses to a follower, so that each has more records."""
 
 from __future__ import annotations
 
 LONGEST_PAUSE = 127
-"""How many answers are given at once, when holding them back gains nothing, until it is tried."""
+"""Responses sent at once, when holding them back gains nothing, until it is tried again."""
 
 
 class FollowerBatching:
-    """Whether answers to one follower are worth holding back: as long as that has been of use.
+    """Decides whether to hold back responses to one follower: as long as that pays.
 
-    What pays is that one answer carries what several requests have appended, and that is so while
-    producers keep several under way. One that waits for each of its records would only wait longer,
-    so what has gained nothing is tried ever more rarely.
+    It pays if one response has the records of several requests, which is so while producers keep
+    several under way. A producer that waits for each of its records would only wait longer, so
+    after tries without gain, the next ones are ever rarer.
     """
 
     __slots__ = ("_left", "_pause")
@@ -21,13 +21,13 @@ class FollowerBatching:
         self._left = 0
 
     def is_worthwhile(self) -> bool:
-        """Whether to hold the next answer back; ask once for each."""
+        """Return whether to hold the next response back; call once for each."""
         if self._left:
             self._left -= 1
             return False
         return True
 
     def note(self, *, has_gained: bool) -> None:
-        """An answer was held back; tells if more was appended meanwhile."""
+        """Note a response held back; `has_gained` if more was appended meanwhile."""
         self._pause = 0 if has_gained else min(2 * self._pause + 1, LONGEST_PAUSE)
         self._left = self._pause

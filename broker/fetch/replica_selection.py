@@ -1,6 +1,6 @@
-"""Which replica a consumer should read from: one in its own rack, if there is one (KIP-392).
+"""Choice of the replica for a consumer to read from: one in its own rack, if any (KIP-392).
 
-The leader says so in its answer to a fetch, and the consumer goes on with that follower. It comes
+The leader names it in its fetch response, and the consumer goes on with that follower. It comes
 back when the follower refuses it, and after `metadata.max.age.ms` in any case.
 """
 
@@ -23,8 +23,8 @@ def follower_in_rack(
     """The follower that a consumer in `rack` should read `offset` from; None for the leader.
 
     Only a follower that is in sync and has the offset: one that lags would keep its readers back.
-    `rack_of` tells a live broker's rack. Of several, the one that is furthest, then the one that
-    was last seen at the leader's end.
+    `rack_of` returns a live broker's rack. Of several, the one with the greatest LEO, then the one
+    that caught up last.
     """
     if rack_of(partition.leader_id) == rack:
         return None

@@ -1,26 +1,26 @@
-"""Which fetch session gives way to a new one when all slots are taken (KIP-227).
+"""Choice of the fetch session to evict for a new one when all slots are taken (KIP-227).
 
-    the one that nobody used for longest     if that was longer than `eviction_ms`, whatever it is
+    the least recently used one              if unused for longer than `eviction_ms`, of any kind
     else, for a follower's session           the smallest of the consumers'; without any, the
                                              smallest of the mature followers' that is smaller
     else, for a consumer's session           the smallest of the mature consumers' that is smaller
 
-A session is *mature* when it was used more than `eviction_ms` after its creation; its size is the
-number of its partitions when it was used last. So a session that was just granted is not taken away
-by the next larger one, and readers that come and go do not evict those that stay.
+A session is *mature* if it was used more than `eviction_ms` after its creation; its size is the
+number of its partitions at its last use. So a new session is not taken away by the next larger one,
+and short-lived readers do not evict long-lived ones.
 
 Worked example, with a limit of two minutes and two slots: a consumer's session of 5 partitions is
-ten minutes old, a follower's of 3 just made. A consumer with 5 gets no session, one with 6 takes
-the place of the first. A follower takes the place of the consumer's whatever the sizes; the next
-one, none, as both are followers' and new.
+ten minutes old, a follower's of 3 is new. A consumer with 5 gets no session, one with 6 takes the
+place of the first. A follower takes the place of the consumer's whatever the sizes; the next one,
+none, as both are followers' and new.
 
-The partitions of all sessions together are bounded too, which Apache Kafka's are not. There the
-largest of the consumers' sessions gives way to a follower's, as that makes the most room, and none
-to a consumer's but what nobody used for long: else one client with many partitions would take the
-sessions of all others.
+The partitions of all sessions together are bounded too, unlike in Apache Kafka. For a follower's
+session the largest consumer's is evicted, as that makes the most room; for a consumer's only
+sessions that have long been unused: else one client with many partitions would take the sessions of
+all others.
 
-Source: `FetchSessionCacheShard.tryEvict` and `touch` in Apache Kafka, which has eight such caches,
-so as to share no lock; here is one.
+Source: `FetchSessionCacheShard.tryEvict` and `touch` in Apache Kafka, which has eight such caches
+to avoid sharing a lock; here is one.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     from broker.fetch.fetch_sessions import FetchSession
 
 Rank = tuple[bool, int, int]
-"""Whether it is a follower's, number of partitions, id: what gives way first comes first."""
+"""Follower's or not, number of partitions, id: the least is evicted first."""
 
 NO_RANK: Rank = (False, -1, -1)
 
 
 class EvictionOrder:
-    """The sessions that may give way, in order. A use costs nothing unless it changes the order."""
+    """Sessions that may be evicted, in order. A use is free unless it changes the order."""
 
     def __init__(self, eviction_ms: int) -> None:
         self._eviction_ms = eviction_ms
         self._by_followers: list[Rank] = []
-        """Those that a follower's session may evict: consumers' and mature ones."""
+        """Sessions that a follower's may evict: consumers' and mature ones."""
         self._by_all: list[Rank] = []
-        """Those that any session may evict: mature ones."""
+        """Sessions that any session may evict: mature ones."""
         self.partition_count = 0
         """Of all sessions, each as of its last use."""
 
@@ -65,7 +65,7 @@ class EvictionOrder:
             insort(self._by_followers, rank)
 
     def forget(self, session: FetchSession) -> None:
-        """The session is no more."""
+        """Forget a session that has ended."""
         self.partition_count -= max(0, session.rank[1])
         self._drop(session)
         session.rank = NO_RANK
@@ -77,11 +77,11 @@ class EvictionOrder:
                 del order[place]
 
     def is_stale(self, session: FetchSession, now_ms: int) -> bool:
-        """Whether nobody has used it for so long that anybody may have its place."""
+        """Return whether it has been unused for long enough that any session may evict it."""
         return now_ms - session.last_used_ms > self._eviction_ms
 
     def first_below(self, size: int, *, is_by_follower: bool) -> int | None:
-        """The id of the session that gives way to a new one, None if none does."""
+        """Id of the session to evict for a new one, None if there is none."""
         order = self._by_followers if is_by_follower else self._by_all
         if not order or (is_by_follower, size, 0) < order[0]:
             return None

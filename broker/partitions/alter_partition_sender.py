@@ -1,6 +1,6 @@
 """Carries leaders' proposals for in-sync sets to the controller (AlterPartition, KIP-497).
 
-One request is under way at a time; what is proposed meanwhile goes together into the next one.
+One request is under way at a time; proposals made meanwhile go together into the next one.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_MS = 50
-"""Pause before the controller, or its successor, is asked again."""
+"""Pause before a retry with the controller, or its successor."""
 LONGEST_PAUSE_MS = 1_000
-"""The pause doubles up to this while nobody answers, and is the first again after an answer."""
+"""Longest pause: it doubles up to this without an answer, and starts over after one."""
 
 RequestTopic = AlterPartitionRequest.Topic
 RequestPartition = RequestTopic.Partition
@@ -44,7 +44,7 @@ class AlterPartitionSender:
         timers: Timers,
         spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[object]],
     ) -> None:
-        """`broker` is this broker's id and epoch; `ask` raises ApiError when nobody answers."""
+        """`broker` is this broker's id and epoch; `ask` raises ApiError without an answer."""
         self._broker_id, self._broker_epoch = broker
         self._ask = ask
         self._timers = timers
@@ -77,11 +77,11 @@ class AlterPartitionSender:
         else:
             self._note_answer()
             undecided = self._tell(asked, response)
-        finally:  # however it ended, cancelled too: what is not decided is asked again
+        finally:  # in any case, cancellation too: undecided proposals are sent again
             self._rest(undecided)  # who proposes again at once waits, as all do
 
     def _rest(self, undecided: dict[Partition, Proposal]) -> None:
-        """After a pause, ask for these and for what was proposed meanwhile, if there is any."""
+        """After a pause, send these and the proposals made meanwhile, if there are any."""
         self._waiting = undecided | self._waiting
         self._is_asking = bool(self._waiting) and not self._timers.is_closed
         if self._is_asking:
@@ -127,9 +127,9 @@ class AlterPartitionSender:
     def _tell(
         self, asked: dict[Partition, Proposal], response: AlterPartitionResponse
     ) -> dict[Partition, Proposal]:
-        """Have each partition hear what was decided; returns those that failed at it.
+        """Pass the decisions to the partitions; return those that failed to take theirs.
 
-        Why is told to `Timers.on_failure`, for each.
+        The errors go to `Timers.on_failure`, one by one.
         """
         answers: dict[tuple[UUID, int], Answered] = {
             (topic.topic_id, answer.partition_index): answer
@@ -140,7 +140,7 @@ class AlterPartitionSender:
         for partition, proposal in asked.items():
             try:
                 _decide(partition, proposal, answers.get((partition.topic_id, partition.index)))
-            except Exception as error:  # noqa: BLE001 - told
+            except Exception as error:  # noqa: BLE001 - reported
                 undecided[partition] = proposal
                 error.add_note(f"of {partition.topic}-{partition.index}")
                 self._timers.on_failure("in-sync replicas", error)

@@ -1,8 +1,8 @@
-"""Who waits for a partition's high watermark: acks=all produces, coordinators, markers.
+"""Waiters for a partition's high watermark: acks=all produces, coordinators, markers.
 
 A wait ends once: by the commit, by the end of leadership, or by being cancelled. Cancelled ones
-(the client left, or its time is up) are forgotten before they are half of all, so that producers
-that try again and again beside a follower that hangs do not pile up.
+(the client left, or its timeout has expired) are removed before they are half of all, so that
+retries of producers beside a hanging follower do not pile up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FEW: Final = 64
-"""So many cancelled ones are not worth looking for."""
+"""Number of cancelled waiters up to which they are not looked for."""
 
 
 class CommitWaiter:
@@ -42,11 +42,11 @@ class CommitWaiter:
 
 
 COMMITTED = CommitWaiter(None, None)
-"""That of a wait that was over at once."""
+"""Waiter of a wait that was over at once."""
 
 
 class CommitWaiters:
-    """Those of one partition, by the offset that must be committed."""
+    """Waiters of one partition, by the offset that must be committed."""
 
     __slots__ = ("_cancelled", "_name", "_number", "heap")
 
@@ -54,7 +54,7 @@ class CommitWaiters:
         """`name` is the partition's, for the log."""
         self._name = name
         self.heap: list[tuple[int, int, CommitWaiter]] = []
-        """By offset; for others to see whether anybody waits."""
+        """By offset; readable from outside to see whether there are waiters."""
         self._number = 0
         self._cancelled = 0
 
@@ -90,7 +90,7 @@ class CommitWaiters:
             self._cancelled = 0
 
     def _call(self, waiter: CommitWaiter, code: ErrorCode) -> None:
-        """Call one; the next is called whatever it raises."""
+        """Call one; an exception does not affect the next."""
         callback, waiter.callback = waiter.callback, None
         if callback is None:
             self._cancelled = max(self._cancelled - 1, 0)
@@ -102,4 +102,4 @@ class CommitWaiters:
 
 
 NOBODY_WAITS = CommitWaiters("")
-"""Of each partition that nobody has waited for yet; nothing may be added."""
+"""Shared by partitions without a waiter so far; nothing may be added."""

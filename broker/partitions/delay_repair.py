@@ -1,4 +1,4 @@
-"""Has the delay index of a segment made anew while the log goes on."""
+"""Rebuilds the delay index of a segment while the log goes on."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ async def rebuild_delays(
     disk_threads: Executor,
     is_over: Callable[[], bool],
 ) -> None:
-    """Return once it is done, or given up: once it `is_over`, or the segment was changed.
+    """Return once it is done or obsolete: once it `is_over`, or the segment was changed.
 
-    Raises ApiError when it cannot be done, because the log itself is damaged above all.
+    Raises ApiError if it cannot be done, mostly because the log itself is damaged.
     """
     loop = asyncio.get_running_loop()
     rebuild = log.delays.rebuild(damage.base_offset)

@@ -1,17 +1,17 @@
-"""How much of one replica's log is on its disk, for topics whose appends wait for that.
+"""Progress of one replica's disk, for topics whose appends wait for it.
 
-With `flush.messages` set, fewer than so many records that are acknowledged may be missing on the
-disk: after each append that leaves as many, the log is flushed, and what lies beyond `limit` is
-neither committed nor acknowledged. A leader's high watermark stops there, so that acks=all waits
-as it does for followers; acks=1 waits here, and so does a follower before it fetches on, which is
-how it tells its leader what it has. With `flush.messages=3`:
+With `flush.messages` set, fewer than that number of acknowledged records may be missing on the
+disk: after each append that leaves as many, the log is flushed, and records beyond `limit` are
+neither committed nor acknowledged. A leader's high watermark stops there, so that acks=all waits as
+it does for followers; acks=1 waits here, and so does a follower before its next fetch, which
+acknowledges its records to its leader. With `flush.messages=3`:
 
     append ends at     on the disk     limit     answered
     2                  0               2         at once
-    4                  0               2         when the flush to 4 has ended, which it asks for
+    4                  0               2         when the flush to 4 that it starts has ended
     5                  4               6         at once
 
-Nobody waits on the event loop: `group_commit` flushes on threads. What is appended meanwhile is
+Nothing waits on the event loop: `group_commit` flushes on threads. Records appended meanwhile are
 flushed together, once the flush under way has ended.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from storage.log.log import Log
 
     OnEnd = Callable[[ApiError | None], None]
-    """Hears of the end of a flush, and of its error."""
+    """Called at the end of a flush, with its error."""
 
 NEVER: Final = LONG_MAX
 """Value of `flush.messages` where appends do not wait for the disk."""
@@ -43,7 +43,7 @@ ALL: Final = "all"
 
 
 class Flushes(Protocol):
-    """Who flushes, together with others."""
+    """Flusher of several logs together."""
 
     def add(self, log: Durability) -> None:
         """Flush it soon; again, if one is under way."""
@@ -55,7 +55,7 @@ def renewed(
     flushes: Flushes,
     on_end: OnEnd,
 ) -> Durability | None:
-    """What a log needs by its topic's present configuration: what it has, a new one, or none."""
+    """Durability by its topic's present configuration: the current one, a new one, or None."""
     if log.config.flush_messages == NEVER:
         if current is not None:
             current.lift()
@@ -95,12 +95,12 @@ class Durability:
 
     @property
     def is_for_all_replicas(self) -> bool:
-        """Whether a follower may fetch on only once what it has is on its disk."""
+        """True if followers may fetch on only once their records are on their disk."""
         return self._log.config.flush_replicas == ALL
 
     @property
     def limit(self) -> int:
-        """Where records end that may be acknowledged."""
+        """End offset of the records that may be acknowledged."""
         return self._flushed_end + self._log.config.flush_messages - 1
 
     def flush_if_due(self) -> None:
@@ -128,7 +128,7 @@ class Durability:
         self._waiters.fail(code)
 
     def limit_changed(self) -> None:
-        """Fewer or more records need not be on the disk: answer who waits for no flush any more."""
+        """Apply a changed `flush.messages`: complete the waits that need no flush any more."""
         self._waiters.complete(self.limit, ErrorCode.NONE)
         self.flush_if_due()
 
@@ -137,7 +137,7 @@ class Durability:
         self._waiters.complete(WHOLE_LOG, ErrorCode.NONE)
 
     def cut(self) -> None:
-        """The log was cut: what was flushed beyond its end is gone, and who waits for that."""
+        """Note a truncation: flushed records beyond the new end are gone; waits for them fail."""
         end = self._log.log_end_offset
         self._flushed_end = min(self._flushed_end, end)
         self._started_end = self._flushed_end
@@ -147,12 +147,12 @@ class Durability:
 
     @property
     def directory(self) -> LogDirectory:
-        """Where it is now."""
+        """Directory where it is now."""
         return self._log.directory
 
     @property
     def is_under_way(self) -> bool:
-        """Whether to begin no flush now: there is one, or a move of the log holds it (KIP-113)."""
+        """True if a flush is under way, or held by a move of the log (KIP-113)."""
         return self._is_flushing or self._log.flushes.is_held
 
     def start(self) -> RecordsFlush:

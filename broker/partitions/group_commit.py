@@ -1,10 +1,10 @@
-"""Flushes for many at once: all that is due when a thread is free goes to the disk together.
+"""Flushes of many logs at once: all logs due when a thread is free go to the disk together.
 
-A log is flushed by one thread at a time. Whatever is appended to it meanwhile, by however many
-producers, waits for the next flush and shares that. One thread waits for all logs of a directory
-that are due at the same time, if the system can do so in one call, which costs the event loop the
-interpreter's lock once; else they are spread over the threads. Either way the file system makes
-their waits one. See `durability` for who waits.
+A log is flushed by one thread at a time. Appends meanwhile, by any number of producers, wait for
+the next flush and share it. One thread waits for all logs of a directory that are due at the same
+time, if the system can do so in one call, which costs the event loop the interpreter's lock once;
+else they are spread over the threads. Either way the file system makes their waits one. For the
+waits see `durability`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from storage.log.flushes import RecordsFlush
 
 THREADS: Final = 4
-"""They do nothing but wait for disks; with several, a slow one does not hold up the others."""
+"""They only wait for disks; with several, a slow one does not delay the others."""
 POOL: Final = "flushes"
 
 LOGS_AT_ONCE: Final = 64
-"""Of one thread: their ends are told in one turn of the event loop, which must stay short."""
+"""Logs per thread: the ends of their flushes are handled in one turn of the loop, kept short."""
 
 RETRY_MS: Final = 100
-"""After a want of descriptors, of which nobody else would try again if nothing more came."""
+"""Pause after a lack of descriptors, as without further appends nothing else would retry."""
 
 Flush = tuple["Durability", "RecordsFlush"]
 
@@ -56,14 +56,14 @@ class GroupCommit:
         """Flushes that ended so far, of single logs."""
 
     def add(self, log: Durability) -> None:
-        """Flush `log` after what is being handled now; if it is being flushed, once more."""
+        """Flush `log` after the current callback; if a flush is under way, once more."""
         self._due[log] = None
         if not self._is_scheduled and self._free:
             self._is_scheduled = True
             self._timers.soon(self._begin)
 
     def close(self) -> None:
-        """Finish what is under way, start nothing more, and tell nobody."""
+        """Finish flushes under way, start no more, and report none."""
         self._is_closed = True
         self._executor.shutdown(cancel_futures=True)
 
@@ -108,7 +108,7 @@ class GroupCommit:
         self._begin()
 
     def _tell(self, log: Durability, error: Exception | None) -> None:
-        """Say how it ended; what comes of that costs the other logs nothing."""
+        """Report the end of a flush; an error of one callback does not affect the other logs."""
         if error is not None and not isinstance(error, ApiError):
             self._note(log, error)
             error = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -129,7 +129,7 @@ def _flush_all(filesystem: FileSystem, flushes: Sequence[Flush]) -> list[Excepti
     files = [file for _, flush in flushes for file in flush.files]
     try:
         outcomes = iter(filesystem.sync_files(files))
-    except Exception as error:  # noqa: BLE001 - told, to all
+    except Exception as error:  # noqa: BLE001 - reported, to all
         return [error for _ in flushes]
     return [_error_of(flush, [next(outcomes) for _ in flush.files]) for _, flush in flushes]
 
@@ -137,6 +137,6 @@ def _flush_all(filesystem: FileSystem, flushes: Sequence[Flush]) -> list[Excepti
 def _error_of(flush: RecordsFlush, outcomes: Sequence[OSError | None]) -> Exception | None:
     try:
         flush.finish(outcomes)
-    except Exception as error:  # noqa: BLE001 - told
+    except Exception as error:  # noqa: BLE001 - reported
         return error
     return None

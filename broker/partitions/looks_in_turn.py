@@ -39,14 +39,14 @@ class Looker(Protocol):
 
 
 class LooksInTurn:
-    """Those of one broker that have been woken, in the order in which they were."""
+    """Woken fetches of one broker, in the order of their waking."""
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
         self._due: dict[Looker, Look | None] = {}
         """Each with its look, once that has begun."""
         self._again: dict[Looker, None] = {}
-        """Those that were woken since theirs began."""
+        """Fetches woken again since their look began."""
         self._is_scheduled = False
 
     def add(self, looker: Looker) -> None:
@@ -58,7 +58,7 @@ class LooksInTurn:
         self._schedule()
 
     def drop(self, looker: Looker) -> None:
-        """It waits no more."""
+        """Drop a fetch that no longer waits."""
         self._again.pop(looker, None)
         look = self._due.pop(looker, None)
         if look is not None:

@@ -1,8 +1,8 @@
-"""One replica that this broker holds: its log, its part in replication, and what waits for it.
+"""One replica on this broker: its log, its part in replication, and the waits for it.
 
-What replication requires is decided by `machine` (`broker.replication.replica_machine`); the steps
-here hand it what has happened and carry out the effects. Delayed fetches and waits for a commit are
-kept with the partition that they wait for; there is no purgatory.
+`machine` (`broker.replication.replica_machine`) decides what replication requires; the steps here
+pass it events and carry out the effects. Delayed fetches and waits for a commit are kept with the
+partition that they wait for; there is no purgatory.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ class Partition:
         self._known_start = log.log_start_offset
         self._readers = NOBODY_WATCHES
         self._followers = NOBODY_WATCHES
-        """Those that read beyond the high watermark, and need not know that it moves."""
+        """Followers' fetches: they read beyond the high watermark, and ignore its moves."""
         self._start_watchers: tuple[Watcher, ...] = ()
-        """Those that wait until the replicas begin later; nearly always none."""
+        """Watchers of the replicas' log start offsets; nearly always none."""
         self._commit_waiters = NOBODY_WAITS
         self.durability: Durability | None = None
-        """What of the log is on the disk; None unless its appends wait for that."""
+        """State of the log on the disk; None unless its appends wait for that."""
         if log.config.flush_messages != NEVER:
             self.config_changed()
 
@@ -111,17 +111,17 @@ class Partition:
         return True
 
     def retire(self) -> None:
-        """The replica leaves this broker: nobody may append, and all waits end with an error."""
+        """Retire the replica: appends are refused, and all waits end with an error."""
         self._carry_out(self.machine.retire())
 
     def decided(self, proposal: Proposal, code: ErrorCode, stored: Stored | None = None) -> None:
-        """The controller answered a proposed in-sync set; `stored` is what it knows now."""
+        """Apply the controller's answer to a proposed in-sync set; `stored` is its state."""
         self._carry_out(self.machine.decided(proposal, code, stored, self._monotonic_ms()))
 
     def fetched_by(self, broker_id: int, broker_epoch: int, offset: int, log_start: int) -> None:
-        """A follower asks for `offset`, in one step with the read for it.
+        """Note a follower's fetch of `offset`, in one step with the read for it.
 
-        Raises ApiError NOT_LEADER_OR_FOLLOWER for a broker that has no replica.
+        Raises ApiError NOT_LEADER_OR_FOLLOWER for a broker without a replica.
         """
         effects = self.machine.fetched_by(
             broker_id, broker_epoch, offset, log_start, self._monotonic_ms()
@@ -145,7 +145,7 @@ class Partition:
 
     @property
     def throttle(self) -> Throttle | None:
-        """What bounds how fast followers get this partition, if anything does."""
+        """Throttle of followers' fetches from this partition, if any."""
         throttle = self._services.throttle
         return throttle if throttle is not None and throttle.covers(self) else None
 
@@ -180,7 +180,7 @@ class Partition:
     def append_from_leader(
         self, records: Buffer, high_watermark: int, log_start_offset: int, now_ms: int
     ) -> None:
-        """Append what the leader sent, and take over how much of it is committed.
+        """Append the leader's records, and take over its high watermark.
 
         Raises ApiError as `Log.append_as_follower` does.
         """
@@ -192,7 +192,7 @@ class Partition:
         self.heard_from_leader(high_watermark, log_start_offset)
 
     def heard_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
-        """Take over how much of what is here is committed, and where the log begins.
+        """Take over the leader's high watermark and log start offset.
 
         Raises LogDirectoryError if the log cannot begin there.
         """
@@ -222,7 +222,7 @@ class Partition:
             )
 
     def leader_ends_at(self, offset: int) -> None:
-        """The leader has nothing at our log's end: cut what it does not have, if it has less."""
+        """Truncate to the leader's log end, if it is lower than ours."""
         effects = self.machine.leader_ends_at(offset)
         if effects is not NOTHING:
             logger.warning(
@@ -274,7 +274,7 @@ class Partition:
 
     @property
     def is_behind_its_epoch(self) -> bool:
-        """Whether it leads, but does not know yet that all from before its epoch is committed."""
+        """True if it leads, and its high watermark has not reached the start of its epoch yet."""
         return self.is_leader and self.log.high_watermark < self.leader_epoch_start_offset
 
     def readable_end(self, *, is_read_committed: bool) -> int:
@@ -288,9 +288,9 @@ class Partition:
     def when_committed(self, offset: int, callback: Callable[[ErrorCode], None]) -> CommitWaiter:
         """Call `callback(NONE)` once the high watermark is at least `offset`; at once, if it is.
 
-        It gets another code when this broker stops leading before. Cancel the wait when nobody
-        is interested any more. `callback` must raise nothing (wrap it in `Deferred.guard`): what
-        it raises is logged, and its request is not answered.
+        It gets another code when this broker stops leading before. Cancel a wait that is no longer
+        needed. `callback` must not raise (wrap it in `Deferred.guard`): an exception is logged, and
+        its request is not answered.
         """
         if self.log.high_watermark >= offset:
             callback(ErrorCode.NONE)
@@ -307,7 +307,7 @@ class Partition:
         return self.durability.when_acknowledgeable(offset, callback)
 
     def watch(self, watcher: Watcher) -> None:
-        """Have `watcher.check` called when there is more to read; once it raises, no more."""
+        """Have `watcher.check` called when there is more to read; stops if it raises."""
         if self._readers is NOBODY_WATCHES:
             self._readers = Watchers(self.log.name, self._services.timers)
         self._readers.waiting[watcher] = None
@@ -332,12 +332,12 @@ class Partition:
         self._start_watchers = tuple(one for one in self._start_watchers if one is not watcher)
 
     def check_starts(self) -> None:
-        """Have those that wait for log starts look again, after what is being handled now."""
+        """Have waits for log starts checked again, after the current callback."""
         for watcher in self._start_watchers:
             self._services.timers.soon(watcher.check)
 
     def wake(self) -> None:
-        """Have the watchers look again after what is being handled now: many appends, one look."""
+        """Have the watchers check again after the current callback: many appends, one check."""
         self._readers.wake()
         self._followers.wake()
         self.check_starts()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PartitionRound:
-    """One round at a time, however often it is asked for."""
+    """One round at a time, however often it is requested."""
 
     def __init__(
         self,
@@ -23,9 +23,9 @@ class PartitionRound:
         name: str,
         concerned: Iterable[Partition] | None = None,
     ) -> None:
-        """`name` says what a round is about, in log lines and metrics.
+        """`name` is the subject of a round, in log lines and metrics.
 
-        It is gone through as `concerned` is when it begins; all replicas, if that is not given.
+        A round covers `concerned` as of its start; all replicas, if that is None.
         """
         self._replicas = replicas
         self._loop = loop
@@ -52,7 +52,7 @@ class PartitionRound:
             self._is_under_way = False
 
     def _take(self, partition: Partition) -> None:
-        """One that raises costs the others nothing; one that was given up meanwhile is left out."""
+        """Handle one; an error does not affect the others, and a removed one is left out."""
         if self._replicas.partition(partition.topic, partition.index) is not partition:
             return
         try:

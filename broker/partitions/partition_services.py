@@ -1,4 +1,4 @@
-"""What all partitions of one broker share."""
+"""Services shared by all partitions of one broker."""
 
 from __future__ import annotations
 
@@ -31,4 +31,4 @@ class PartitionServices(NamedTuple):
     flushes: Flushes
     """Have logs on the disk whose appends wait for that."""
     throttle: Throttle | None = None
-    """Holds up followers that are far behind, if topics and this broker are configured so."""
+    """Throttles followers that are far behind, if topics and this broker are configured so."""

@@ -1,4 +1,4 @@
-"""The partitions that this broker holds, and what the controller tells it to do with them."""
+"""The partitions on this broker, and the controller's instructions for them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_EPOCH = -1
 
 
 class TopicConfigs(Protocol):
-    """Where the configuration of a topic is known."""
+    """Source of topic configurations."""
 
     def topic_config(self, topic: str) -> TopicConfig:
         """Defaults with the topic's overrides on top."""
@@ -60,7 +60,7 @@ class Replicas:
         self.by_topic: dict[str, dict[int, Partition]] = {}
         self.names_by_id: dict[UUID, str] = {}
         self.followed: dict[Partition, None] = {}
-        """Those that this broker leads, and others follow; in no order."""
+        """Partitions that this broker leads, and others follow; in no order."""
 
     def __iter__(self) -> Iterator[Partition]:
         for partitions in self.by_topic.values():
@@ -95,9 +95,9 @@ class Replicas:
     def lead_or_follow(
         self, topic: str, topic_id: UUID, state: LeaderAndIsrPartitionState
     ) -> ErrorCode:
-        """Apply the controller's word on who leads a partition; its log is made if need be.
+        """Apply the controller's state of a partition; its log is created if need be.
 
-        Raises ExhaustedError if that must be done again, and nothing else: an error here would
+        Raises ExhaustedError if the request must be repeated, and nothing else: an error here would
         leave out the partitions after this one, which the controller does not send again.
         """
         try:
@@ -111,7 +111,7 @@ class Replicas:
                 self.followed.pop(partition, None)
         except ExhaustedError:
             raise
-        except LogDirectoryError as error:  # told when it failed
+        except LogDirectoryError as error:  # logged when it failed
             return error.code
         except ApiError as error:
             logger.warning("%s-%d: %s", topic, state.partition_index, error)
@@ -149,10 +149,10 @@ class Replicas:
         return ErrorCode.NONE
 
     async def forget_deleted(self) -> None:
-        """Return once no checkpoint tells of logs that were deleted.
+        """Return once no checkpoint names deleted logs.
 
-        After a crash, the next log of such a name would begin where that one did: what was
-        acknowledged before that offset would be lost.
+        After a crash, the next log of such a name would begin where the deleted one did:
+        acknowledged records before that offset would be lost.
         """
         loop = asyncio.get_running_loop()
         written: asyncio.Future[None] = loop.create_future()
@@ -179,7 +179,7 @@ class Replicas:
             self._tell_of_assignment(partition)  # it may be followed in another way
 
     def note_brokers(self, request: UpdateMetadataRequest) -> bool:
-        """Note who lives; whether that has changed, so that each partition has to be told."""
+        """Note the live brokers; return whether partitions must be updated, as they changed."""
         live = frozenset(broker.id for broker in request.live_brokers)
         has_changed = live != self._live_brokers
         self._live_brokers = live

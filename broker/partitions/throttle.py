@@ -1,7 +1,7 @@
-"""How fast replicas may be sent or fetched that are still catching up (KIP-73).
+"""Throttle of the traffic of replicas that are still catching up (KIP-73).
 
-A topic names the replicas, a broker the rate. Traffic of all replicas that are named is counted;
-only one that is out of sync is held up, so that a throttle never makes a replica fall behind.
+A topic names the replicas, a broker the rate. Traffic of all named replicas is counted; only one
+that is out of sync is delayed, so that a throttle never makes a replica fall behind.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Rate:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether more has passed of late than may."""
+        """Return whether the rate of the last windows exceeds the limit."""
         if self.bytes_per_second == LONG_MAX:
             return False
         now_ms = self._now_ms()
@@ -80,7 +80,7 @@ class Throttle(Rate):
         self._listed = listed
 
     def covers(self, partition: Partition) -> bool:
-        """Whether the local replica is among those that its topic throttles."""
+        """Return whether the topic throttles the local replica."""
         listed = self._listed(partition.log.config)
         if not listed:
             return False

@@ -20,12 +20,12 @@ class Watcher(Protocol):
 
 
 class Watchers:
-    """Those of one kind, readers or followers, in the order in which they came."""
+    """Fetches of one kind, readers or followers, in order of arrival."""
 
     __slots__ = ("_is_wake_scheduled", "_name", "_timers", "waiting")
 
     def __init__(self, name: str, timers: Timers | None) -> None:
-        """`name` is the partition's, for the log. Without timers, nobody may wait."""
+        """`name` is the partition's, for the log. Without timers, no watcher may wait."""
         self._name = name
         self._timers = timers
         self.waiting: dict[Watcher, None] = {}
@@ -33,7 +33,7 @@ class Watchers:
         self._is_wake_scheduled = False
 
     def wake(self) -> None:
-        """Have all look again, after what is being handled now."""
+        """Have all check again, after the current callback."""
         if self.waiting and not self._is_wake_scheduled:
             assert self._timers is not None, "one waits with all partitions"
             self._is_wake_scheduled = True
@@ -51,4 +51,4 @@ class Watchers:
 
 
 NOBODY_WATCHES = Watchers("", None)
-"""Of each partition that nobody has waited for yet: of 50,000, most."""
+"""Shared by partitions without a watcher so far: of 50,000, most."""

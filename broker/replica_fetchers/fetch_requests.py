@@ -1,4 +1,4 @@
-"""A follower's side of a fetch session (KIP-227): each request says only what has changed."""
+"""A follower's side of a fetch session (KIP-227): each request has only the changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from broker.partitions.partition import Partition
 
 VERSION = 17
-"""What Apache Kafka 3.9 uses between brokers."""
+"""Fetch version of Apache Kafka 3.9 between brokers."""
 
 Topic = FetchRequest.Topic
 Wanted = FetchRequest.Topic.Partition
@@ -24,7 +24,7 @@ Forgotten = FetchRequest.ForgottenTopicsData
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """How much is fetched at once, and how long is waited for it."""
+    """Size limits and wait time of a fetch."""
 
     max_wait_ms: int
     min_bytes: int
@@ -33,7 +33,7 @@ class FetchLimits:
 
 
 class Position(NamedTuple):
-    """What a request says of one partition. Equal ones need not be said again."""
+    """Fields of a request for one partition. Equal ones need not be sent again."""
 
     leader_epoch: int
     offset: int
@@ -70,10 +70,10 @@ class FetchRequests:
         return True
 
     def make(self, wanted: Container[Partition], changed: Iterable[Partition]) -> FetchRequest:
-        """The next request, for all that is `wanted`.
+        """The next request, for all partitions in `wanted`.
 
-        `changed` are those whose position may be another than the leader was told, or which were
-        not wanted before or are not any more; all that is wanted after a `reset`.
+        `changed` are those whose position may differ from the one sent, or that were added to or
+        removed from `wanted`; all of `wanted` after a `reset`.
         """
         told = self._told
         listed: dict[UUID, Topic] = {}
@@ -103,7 +103,7 @@ class FetchRequests:
         )
 
     def is_current(self, partition: Partition) -> bool:
-        """Whether the leader's answer is for the replica as it is now."""
+        """Return whether the leader's answer is for the replica as it is now."""
         return self._told.get(partition) == position_of(partition)
 
     def _list(self, listed: dict[UUID, Topic], partition: Partition, at: Position) -> None:
@@ -124,7 +124,7 @@ class FetchRequests:
 
 
 def position_of(partition: Partition) -> Position:
-    """How far a replica is."""
+    """Fetch position of a replica."""
     log = partition.log
     return Position(
         partition.leader_epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset

@@ -1,8 +1,8 @@
-"""A follower at work: one task that fetches from one leader whatever this broker follows there.
+"""A fetcher: one task that fetches from one leader the partitions that this broker follows there.
 
-A request says how far each replica is, the answer brings what comes next, or where the histories
-part. What goes wrong with one partition holds up that partition only. What is much is appended in
-pieces, which another thread writes: the event loop does other things meanwhile.
+A request has the log end of each replica, the answer its next records, or the point where the
+histories diverge. An error of one partition delays that partition only. Large pieces are written by
+another thread: the event loop does other work meanwhile.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ logger = logging.getLogger(__name__)
 Answer = FetchResponse.Response.Partition
 
 MUCH_BYTES = 256 * 1024
-"""What is more than this of one partition is written by another thread."""
+"""Bytes of one partition above which another thread writes them."""
 
 PIECE_BYTES = 1024 * 1024
-"""How much of one partition is appended at once: the event loop serves nobody else meanwhile.
+"""Bytes of one partition appended at once: they block the event loop.
 
 Smaller ones cost more in going to a thread and back than they gain.
 """
 
 FENCED = frozenset({ErrorCode.FENCED_LEADER_EPOCH})
-"""Somebody newer leads; the controller will say who."""
+"""Errors of a newer leader epoch; the controller will announce its leader."""
 
 
 class FetcherSettings(NamedTuple):
-    """What all fetchers of a broker share."""
+    """Settings shared by all fetchers of a broker."""
 
     local_id: int
     broker_epoch: Callable[[], int]
@@ -61,15 +61,15 @@ class FetcherSettings(NamedTuple):
     clock: Clock
     timers: Timers
     disk_threads: Executor
-    """Write what is much."""
+    """Write large pieces."""
     throttle: Throttle | None = None
-    """Holds up replicas that are far behind, when topics and this broker say so."""
+    """Throttles replicas that are far behind, if topics and this broker are configured so."""
     note_failure: Callable[[str, BaseException], None] = log_failure
-    """Is told of an error with one partition that nobody foresaw."""
+    """Notes an unforeseen error with one partition."""
 
 
 class Lane(Protocol):
-    """Who has given a fetcher its partitions, and may move them to another one."""
+    """Owner of a fetcher, which assigns its partitions and may move them to another one."""
 
     def before_asking(self, fetcher: ReplicaFetcher) -> None:
         """The fetcher has nothing under way: partitions can come without waiting."""
@@ -98,21 +98,21 @@ class ReplicaFetcher:
         self._requests = FetchRequests(settings.local_id, settings.broker_epoch, settings.limits)
         self._partitions: dict[tuple[UUID, int], Partition] = {}
         self._wanted: dict[Partition, None] = {}
-        """Those that are fetched now: neither delayed nor held up."""
+        """Partitions fetched now: neither delayed nor throttled."""
         self._changed: dict[Partition, None] = {}
-        """Those of which the leader may have to be told something."""
+        """Partitions whose position the leader may not have."""
         self._delayed_until_ms: dict[Partition, int] = {}
         self._held_up: dict[Partition, None] = {}
         """By the throttle."""
         self._caught_up: dict[Partition, bool] = {}
-        """Whether the last answer brought all that is committed: such a one is not held up."""
+        """True if the last answer brought all committed records: then it is not throttled."""
         self._refusals = Refusals(leader_id)
         self._has_work = asyncio.Event()
         self._is_failing = False
         """So that a leader that cannot be reached is logged once, not each second."""
 
     def follow(self, partition: Partition, *, is_caught_up: bool = False) -> None:
-        """Begin, or go on in a new leader epoch; the throttle spares what has caught up."""
+        """Begin, or go on in a new leader epoch; one that has caught up is not throttled."""
         self._partitions[partition.topic_id, partition.index] = partition
         self._refusals.forget(partition)
         if is_caught_up and self._settings.throttle is not None:
@@ -125,7 +125,7 @@ class ReplicaFetcher:
         self._has_work.set()
 
     def leave(self, partition: Partition) -> None:
-        """Follow this partition no more; an answer under way is not used."""
+        """Stop following this partition; an answer under way is not used."""
         self._partitions.pop((partition.topic_id, partition.index), None)
         self._caught_up.pop(partition, None)
         self._refusals.forget(partition)
@@ -136,7 +136,7 @@ class ReplicaFetcher:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing left to follow."""
+        """True if there is nothing left to follow."""
         return not self._partitions
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class ReplicaFetcher:
         self._link.close()
 
     async def run(self) -> None:
-        """Fetch until cancelled. May be run again after an error: the session begins anew."""
+        """Fetch until cancelled. May be run again after an error: the session starts over."""
         self._begin_anew()
         while True:
             self._has_work.clear()
@@ -190,13 +190,13 @@ class ReplicaFetcher:
         strayed = await self._take_all(response)
         if self._refusals.has_news:
             self._refusals.tell()
-        for partition in strayed:  # last, as the answer is good until the link is asked again
+        for partition in strayed:  # last, as the answer is valid until the next request on the link
             await self._return(partition)
         if not is_session_kept:
             self._begin_anew()
 
     async def _take_all(self, response: FetchResponse) -> list[Partition]:
-        """Take what was answered; returns the partitions that strayed."""
+        """Apply an answer; return the partitions out of range."""
         strayed = []
         much = []
         for topic in response.responses:
@@ -213,9 +213,9 @@ class ReplicaFetcher:
         return strayed
 
     def _take(self, partition: Partition, answer: Answer) -> bool:
-        """Do what a leader's answer for one partition says; returns whether it strayed.
+        """Apply a leader's answer for one partition; return whether it was out of range.
 
-        Not if the replica is another by now than it was when the leader was asked.
+        Ignored if the replica has changed since the request.
         """
         if not self._is_to_take(partition):
             return False
@@ -230,7 +230,7 @@ class ReplicaFetcher:
             else:
                 self._append(partition, answer, cast("memoryview", answer.records) or b"")
                 self._note_progress(partition, answer)
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - reported
             self._cannot_follow(partition, error)
         return False
 
@@ -248,13 +248,13 @@ class ReplicaFetcher:
                 if not await self._append_aside(partition, answer, piece):
                     return
             self._note_progress(partition, answer)
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - reported
             self._cannot_follow(partition, error)
 
     def _note_progress(self, partition: Partition, answer: Answer) -> None:
-        """It is followed, and moved to the other fetcher if it is to be.
+        """Note the progress of a partition, and move it to the other fetcher if need be.
 
-        One that got nothing may have been left out for want of room: no reason to move it.
+        One without records may have been left out for lack of room: no reason to move it.
         """
         if self._refusals.reasons:
             self._refusals.resume(partition)
@@ -268,23 +268,23 @@ class ReplicaFetcher:
             await find_range(partition, self._link, self._settings.local_id, is_followed)
         except LinkError:
             raise
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - reported
             self._cannot_follow(partition, error)
 
     def _cannot_follow(self, partition: Partition, error: Exception) -> None:
-        """Try again later: whatever it is, it is no reason to hold up the other partitions."""
+        """Retry later: no error of one partition may delay the others."""
         if isinstance(error, ApiError):
             self._refusals.note_failure(partition, error)
         else:
             self._settings.note_failure(f"following {partition.topic}-{partition.index}", error)
-        if self._follows(partition):  # which it may not any more, if this took a while
+        if self._follows(partition):  # it may not, if this took a while
             self._delay(partition)
 
     async def _append_aside(self, partition: Partition, answer: Answer, records: Buffer) -> bool:
-        """Append on another thread; False if the replica is another afterwards.
+        """Append on another thread; False if the replica has changed meanwhile.
 
-        That is so as well if it could not be told from its position: whatever appends, truncates
-        or rolls has made the write void.
+        That includes changes that its position does not show: any append, truncation or roll voids
+        the write.
         """
         log = partition.log
         pending = log.begin_append_as_follower(records, self._settings.clock.now_ms())
@@ -303,7 +303,7 @@ class ReplicaFetcher:
         return True
 
     async def _until_flushed(self, changed: Iterable[Partition]) -> None:
-        """Wait for the disk, where it must have what the next request says that we have."""
+        """Wait for the disk, for the positions that the next request acknowledges."""
         while owing := [one for one in changed if one in self._wanted and is_owing(one)]:
             for partition in owing:
                 code = await until_flushed(partition)
@@ -344,7 +344,7 @@ class ReplicaFetcher:
         self._changed[partition] = None
 
     def _begin_anew(self) -> None:
-        """The leader has forgotten what it was told."""
+        """Start over: the leader has dropped the session."""
         self._requests.reset()
         self._changed = dict(self._wanted)
 
@@ -354,7 +354,7 @@ class ReplicaFetcher:
         self._delayed_until_ms[partition] = until_ms
 
     def _see_who_waits(self) -> None:
-        """Fetch again what was delayed for long enough; hold up what the throttle says."""
+        """Resume partitions whose delay is over; apply the throttle."""
         if self._delayed_until_ms:
             now_ms = self._settings.clock.monotonic_ms()
             due = [one for one, until in self._delayed_until_ms.items() if until <= now_ms]

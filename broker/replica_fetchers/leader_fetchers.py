@@ -1,14 +1,14 @@
-"""One of a broker's fetchers for one leader, and others beside it that would hold it up.
+"""Main fetcher of a broker for one leader, and others beside it for partitions that would delay it.
 
-What is behind comes in megabytes, and an answer is not used before its last byte has come. So a
-replica that lacks something committed is fetched over a connection of its own, beside those that
-keep up: what producers wait for does not queue behind it.
+A replica that is behind fetches megabytes, and an answer is not used before its last byte has come.
+So a replica that lacks committed records is fetched over a connection of its own: records that
+producers wait for do not queue behind it.
 
-Nor does it queue behind a disk: replicas that have to be flushed before they are fetched on
+Nor do they queue behind a disk: replicas that have to be flushed before their next fetch
 (`own_flushes`) have a fetcher of their own, which waits for all of them together.
 
-A replica that has caught up goes back when its own fetcher asks next, so that there is no time
-in which nobody asks for it: its leader may have let it into the in-sync set already.
+A replica that has caught up returns when its own fetcher is about to ask, so that it is never left
+unfetched: its leader may have added it to the in-sync set already.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Running(NamedTuple):
 
 
 class Purpose(enum.Enum):
-    """What a fetcher is for; the value is part of its connection's name."""
+    """Purpose of a fetcher; the value is part of its connection's name."""
 
     MAIN = ""
     BEHIND = "-behind"
@@ -61,13 +61,13 @@ class LeaderFetchers:
         self._flushed: Running | None = None
         self._aside: Running | None = None
         self._behind: dict[Partition, None] = {}
-        """Those that are fetched aside."""
+        """Partitions fetched by the fetcher for those behind."""
         self._returning: dict[Partition, None] = {}
-        """Those of them that have caught up."""
+        """Partitions of these that have caught up."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing left to follow."""
+        """True if there is nothing left to follow."""
         return not self._behind and self._flushed is None and self._main.fetcher.is_idle
 
     def follow(self, partition: Partition) -> None:
@@ -80,18 +80,18 @@ class LeaderFetchers:
             home.follow(partition)
 
     def leave(self, partition: Partition) -> None:
-        """Follow this partition no more."""
+        """Stop following this partition."""
         self._leave_others(None, partition)
         self._end_aside(partition)
 
     def end(self) -> None:
-        """Follow nothing any more."""
+        """Stop following everything."""
         for running in (self._main, self._flushed, self._aside):
             if running is not None:
                 running.end()
 
     def before_asking(self, fetcher: ReplicaFetcher) -> None:
-        """Take back what has caught up, now that it need not wait."""
+        """Take back partitions that have caught up, now that they need not wait."""
         if self._returning and (self._aside is None or fetcher is not self._aside.fetcher):
             for partition in tuple(self._returning):
                 if self._home(partition) is fetcher:
@@ -99,7 +99,7 @@ class LeaderFetchers:
                     fetcher.follow(partition, is_caught_up=True)
 
     def found(self, fetcher: ReplicaFetcher, partition: Partition, *, is_behind: bool) -> None:
-        """Set aside what is behind; note what has caught up."""
+        """Set aside a partition that is behind; note one that has caught up."""
         if self._aside is None or fetcher is not self._aside.fetcher:
             if is_behind:
                 fetcher.leave(partition)

@@ -1,4 +1,4 @@
-"""A follower that asks for what its leader has not: the log there ends before, or begins after."""
+"""Out-of-range fetches of a follower: the leader's log ends before its offset, or begins after."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LIST_OFFSETS_VERSION = 9
 async def find_range(
     partition: Partition, link: Link, local_id: int, is_followed: Callable[[], bool]
 ) -> None:
-    """Truncate, or begin anew where the leader does; raises LinkError and ApiError.
+    """Truncate, or start over at the leader's log start; raises LinkError and ApiError.
 
-    Nothing is done once the replica follows another leader, or `is_followed()` is no longer so:
-    what the leader tells by the topic's name may then be said of another topic.
+    Does nothing once the replica follows another leader, or `is_followed()` is false: the leader's
+    answer, by topic name, may then concern another topic.
     """
     log = partition.log
     epoch = partition.leader_epoch

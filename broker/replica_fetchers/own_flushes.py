@@ -1,4 +1,4 @@
-"""What a follower must have on its own disk before it says, by fetching on, that it has it."""
+"""Records that a follower must have on its own disk before its next fetch acknowledges them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def awaits_flushes(partition: Partition) -> bool:
-    """Whether its leader waits for this replica's disk: `flush.messages` and `flush.replicas`."""
+    """Return whether its leader awaits its disk: `flush.messages` and `flush.replicas`."""
     durability = partition.durability
     return durability is not None and durability.is_for_all_replicas
 
 
 def is_owing(partition: Partition) -> bool:
-    """Whether to fetch on now would acknowledge more than the disk has."""
+    """Return whether the next fetch would acknowledge more records than the disk has."""
     durability = partition.durability
     return (
         durability is not None
@@ -27,7 +27,7 @@ def is_owing(partition: Partition) -> bool:
 
 
 async def until_flushed(partition: Partition) -> ErrorCode:
-    """Wait until the disk has what is in the log now; NONE, or why it never will."""
+    """Wait until the current log is on the disk; NONE, or the reason why it never will be."""
     over: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
 
     def decided(code: ErrorCode) -> None:

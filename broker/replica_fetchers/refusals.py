@@ -1,6 +1,6 @@
-"""What a fetcher cannot follow, and why: said once for each reason, and once when it is over.
+"""Partitions that a fetcher cannot follow: logged once for each reason, and once when it is over.
 
-A partition that is refused is asked for again each `replica.fetch.backoff.ms`, perhaps for days.
+A refused partition is fetched again each `replica.fetch.backoff.ms`, perhaps for days.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NAMES_IN_A_LINE: Final = 3
-"""How many partitions are named that the leader refuses for one reason."""
+"""Number of refused partitions named in the log line of one reason."""
 
 
 class Refusals:
-    """Those of one leader. What an answer brings is told by `tell`, in one line for each reason."""
+    """Refusals of one leader. `tell` logs those of an answer, in one line for each reason."""
 
     def __init__(self, leader_id: int) -> None:
         self._leader_id = leader_id
         self.reasons: dict[Partition, ErrorCode] = {}
-        """Why each partition is not followed now; for others to see whether there are any."""
+        """Reason for each partition that is not followed now; readable from outside."""
         self.has_news = False
-        """Whether `tell` has anything to tell."""
+        """True if `tell` has anything to log."""
         self._refused: dict[ErrorCode, list[Partition]] = {}
         self._resumed: list[Partition] = []
 
@@ -39,22 +39,22 @@ class Refusals:
             self.has_news = True
 
     def note_failure(self, partition: Partition, error: ApiError) -> None:
-        """What the leader answered cannot be taken."""
+        """Note an answer of the leader that cannot be applied."""
         if self._is_new(partition, error.code):
             logger.error("%s cannot be followed: %s", _name(partition), error)
 
     def resume(self, partition: Partition) -> None:
-        """It is followed, whether or not it was before."""
+        """Note that a partition is followed, whether or not it was before."""
         if self.reasons.pop(partition, None) is not None:
             self._resumed.append(partition)
             self.has_news = True
 
     def forget(self, partition: Partition) -> None:
-        """It is followed anew, or no more: what was said of it is of the past."""
+        """Forget a partition that is followed again, or no longer: its refusal is over."""
         self.reasons.pop(partition, None)
 
     def tell(self) -> None:
-        """Log what is new: when leaders change, thousands may have the same reason."""
+        """Log new refusals: when leaders change, thousands may have the same reason."""
         self.has_news = False
         if self._refused:
             refused, self._refused = self._refused, {}

@@ -1,6 +1,6 @@
-"""All that this broker follows: a lane for each leader, and for each of `num.replica.fetchers`.
+"""Fetchers of all followed partitions: a lane per leader, and per `num.replica.fetchers`.
 
-`ReplicaFetchers` hears of changes of leadership and hands partitions from lane to lane.
+`ReplicaFetchers` is notified of changes of leadership and moves partitions from lane to lane.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ReplicaFetchers:
         self._followed: dict[Partition, tuple[int, int]] = {}
 
     def partition_changed(self, partition: Partition) -> None:
-        """The controller gave a role, or took the replica away: follow its leader, or nobody."""
+        """Apply a role from the controller, or a removal: follow the leader, or nobody."""
         number = (crc32(partition.topic.encode()) + partition.index) % self._fetchers_per_leader
         leader = NOBODY if partition.is_leader else partition.leader_id
         wanted = (leader, number) if leader != NOBODY else None
@@ -54,14 +54,14 @@ class ReplicaFetchers:
             self._lane(*wanted).follow(partition)
 
     def use(self, fetchers_per_leader: int) -> None:
-        """Spread what is followed over another number of fetchers."""
+        """Distribute the followed partitions over another number of fetchers."""
         if fetchers_per_leader != self._fetchers_per_leader:
             self._fetchers_per_leader = fetchers_per_leader
             for partition in list(self._followed):
                 self.partition_changed(partition)
 
     def stop(self) -> None:
-        """Follow nothing any more."""
+        """Stop following everything."""
         for lane in self._lanes.values():
             lane.end()
         self._lanes.clear()
@@ -87,7 +87,7 @@ class ReplicaFetchers:
     def _leave(self, partition: Partition, key: tuple[int, int]) -> None:
         lane = self._lanes.get(key)
         if lane is None:
-            return  # it left by itself, fenced, and others ended the lane as an idle one
+            return  # it left by itself, fenced, and the idle lane was ended
         lane.leave(partition)
         if lane.is_idle:
             del self._lanes[key]

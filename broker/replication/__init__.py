@@ -1,5 +1,5 @@
-"""What a replica decides: who is in sync, what is committed, where a follower truncates.
+"""Decisions of a replica: in-sync set, high watermark, truncation of a follower.
 
-Pure: time and the log's offsets are arguments, and nothing here does anything. What follows from
-a decision is done by `broker.partitions`, which holds the logs. Start with `replica_machine`.
+Pure: time and the log's offsets are arguments, and nothing here has an effect. The effects of a
+decision are carried out by `broker.partitions`, which holds the logs. Start with `replica_machine`.
 """

@@ -1,4 +1,4 @@
-"""What follows from a step of the replica machine, for the machine's owner to carry out."""
+"""Effects of a step of the replica machine, for the machine's owner to carry out."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Stored(NamedTuple):
 
 
 class Effects(NamedTuple):
-    """What to do, in the order of the fields. Those that are not set ask for nothing.
+    """Effects to carry out, in the order of the fields. A field at its default has no effect.
 
-    The order matters: a log is cut before anything of it is committed; records are committed before
-    readers look for them; the log start never passes the high watermark; and waiting producers have
-    their answer before anybody else acts on a lost leadership.
+    The order matters: a log is truncated before any of it is committed; records are committed
+    before readers look for them; the log start never passes the high watermark; and waiting
+    producers get their response before anything else reacts to a lost leadership.
     """
 
     truncate_to: int = NO_OFFSET

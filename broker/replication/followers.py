@@ -1,4 +1,4 @@
-"""What a leader knows of one follower: how far it is, and when it last was where the leader was."""
+"""A leader's state of one follower: its log end offset, and when it last caught up."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ UNKNOWN = -1
 
 
 class Presence(Protocol):
-    """What is known of a follower by any fetch of its session, whatever partitions that is for."""
+    """Activity of a follower, from any fetch of its session, for whatever partitions."""
 
     fetched_ms: int
-    """When it fetched last."""
+    """Time of its last fetch."""
     broker_epoch: int
     """Of its life then."""
 
@@ -22,10 +22,10 @@ class Follower:
     """A remote replica, seen through the offsets that it fetches.
 
     In sync is measured in time, not in bytes: a follower has caught up at the moment at which it
-    asked for what lay beyond the leader's log end, or beyond the log end of its fetch before.
+    fetched from the leader's log end, or from the log end as of its fetch before.
 
-    One that is at the end of a partition to which nothing is appended rests there: it need not ask
-    for that partition again, as any fetch of its session says the same.
+    One at the end of an idle partition rests there: it need not fetch that partition again, as any
+    fetch of its session has the same effect.
     """
 
     __slots__ = (
@@ -51,7 +51,7 @@ class Follower:
 
     @property
     def last_caught_up_ms(self) -> int:
-        """When it last was where the leader was."""
+        """Time at which it last was at the leader's log end."""
         presence = self._presence
         return self._caught_up_ms if presence is None else presence.fetched_ms
 
@@ -61,7 +61,7 @@ class Follower:
         return self._broker_epoch if self._presence is None else self._presence.broker_epoch
 
     def rest(self, presence: Presence) -> None:
-        """It is at the leader's end, and says so by being present, until `rouse`."""
+        """Rest at the leader's log end until `rouse`: its presence shows that it is caught up."""
         self._presence = presence
 
     def rouse(self, presence: Presence) -> None:
@@ -84,9 +84,9 @@ class Follower:
     def fetched(
         self, offset: int, log_start_offset: int, now_ms: int, leader_end: int, broker_epoch: int
     ) -> bool:
-        """It asked for `offset` when the leader's log ended at `leader_end`; tells if it moved.
+        """Note a fetch of `offset` at the leader's LEO `leader_end`; return whether it moved.
 
-        `leader_end` is the end before the read, so that appends do not hold it out.
+        `leader_end` is the end before the read, so that appends do not keep it out of sync.
         """
         if self._presence is not None:
             self.rouse(self._presence)
@@ -103,5 +103,5 @@ class Follower:
         return has_moved
 
     def is_caught_up(self, leader_end: int, now_ms: int, max_lag_ms: int) -> bool:
-        """Whether it is at the leader's end, or was within the last `max_lag_ms`."""
+        """Return whether it is at the leader's log end, or was within the last `max_lag_ms`."""
         return leader_end == self.log_end_offset or now_ms - self.last_caught_up_ms <= max_lag_ms

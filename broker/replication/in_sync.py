@@ -1,8 +1,8 @@
-"""Which replicas are in sync with their leader, and how far all of them are (KIP-497, KIP-966).
+"""Replicas in sync with their leader, and the offset that all of them have (KIP-497, KIP-966).
 
-The set changes in two steps: the leader proposes, the controller commits. Until then a replica on
-its way in counts already, and one on its way out counts still, so that the high watermark holds
-under either outcome (the *maximal* set).
+The set changes in two steps: the leader proposes, the controller commits. Until then a replica that
+joins counts already, and one that leaves counts still, so that the high watermark holds under
+either outcome (the *maximal* set).
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class InSyncReplicas:
         self.maximal: frozenset[int] = frozenset()
         """All that count: a commit needs each of them."""
         self.proposal: Proposal | None = None
-        """What the controller was asked for and has not answered."""
+        """In-sync set sent to the controller and not yet answered."""
 
     def lead(
         self, state: LeaderAndIsrPartitionState, now_ms: int, leader_end: int, *, is_new_epoch: bool
     ) -> None:
-        """The controller says who the replicas are, and which of them are in sync.
+        """Take over the controller's replicas and in-sync set.
 
-        If leader epoch or in-sync set differ from what is known, the outstanding proposal is
+        If leader epoch or in-sync set differ from the known ones, the outstanding proposal is
         dropped. If the controller repeats the same state, it stays: it may be stored by now.
         """
         others = [one for one in state.replicas if one != self.local_id]
@@ -64,19 +64,19 @@ class InSyncReplicas:
             self.settle(state.isr)
 
     def stop_leading(self, in_sync: Iterable[int]) -> None:
-        """Another broker leads, or there are no followers: forget their progress."""
+        """Forget the progress of followers: another broker leads, or there are none."""
         self.followers = NO_FOLLOWERS
         self.settle(in_sync)
 
     def settle(self, in_sync: Iterable[int]) -> None:
-        """The set is what the controller has stored; nothing is proposed."""
+        """Take over the stored set; nothing is proposed any more."""
         self.committed, self.maximal = _members(tuple(in_sync))
         self.proposal = None
 
     def propose(
         self, in_sync: tuple[int, ...], leader_epoch: int, partition_epoch: int
     ) -> Proposal:
-        """Note that the controller is asked for another set."""
+        """Note a set proposed to the controller."""
         self.maximal = frozenset(self.committed) | frozenset(in_sync)
         lives = tuple(
             self.followers[one].broker_epoch if one in self.followers else UNKNOWN
@@ -88,9 +88,9 @@ class InSyncReplicas:
     def replicated_up_to(
         self, leader_end: int, now_ms: int, is_alive: Callable[[int], bool]
     ) -> int:
-        """How far all replicas are that count: where the high watermark may go.
+        """Offset that all counting replicas have: the bound of the high watermark.
 
-        A live replica that has caught up counts before it joins, so that it is not outrun for ever.
+        A live replica that has caught up counts before it joins, so that it can catch up for good.
         """
         end = leader_end
         for one, follower in self.followers.items():
@@ -102,7 +102,7 @@ class InSyncReplicas:
         return end
 
     def all_have(self, offset: int) -> bool:
-        """Whether each follower that counts has all records before `offset`."""
+        """Return whether each follower that counts has all records before `offset`."""
         followers = self.followers
         return all(
             followers[one].log_end_offset >= offset for one in self.maximal if one in followers

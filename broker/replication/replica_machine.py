@@ -1,9 +1,8 @@
-"""What one replica decides: the rules of replication, without a log, a clock or a connection.
+"""Decisions of one replica: the rules of replication, without a log, a clock or a connection.
 
-A step takes what has happened (the controller's word, an append, a fetch by a follower, an answer
-of the leader, the passing of time) and returns `Effects`: what its owner, `broker.partitions`, is
-to do, in a stated order. Nothing is done here. A machine reads the offsets of its log and changes
-none of them.
+A step takes an event (an instruction of the controller, an append, a fetch by a follower, an answer
+of the leader, the passing of time) and returns `Effects`, which its owner, `broker.partitions`,
+carries out in a stated order. A machine reads the offsets of its log and changes none of them.
 
     the controller          a follower fetches        AlterPartition is answered      time passes
         assume                  fetched_by                    decided                    tick
@@ -14,7 +13,7 @@ none of them.
            +-----------> high watermark = what all of the maximal set have <--- proposal -+
 
 A leader commits an offset when each replica of the *maximal* in-sync set has everything before it.
-That set is what the controller has stored, and what it was asked to store and has not answered:
+That set is the union of the stored set and the proposed one that the controller has not answered:
 the commit holds whichever of the two the next leader is elected from (KIP-497). It commits nothing
 while fewer than `min.insync.replicas` are in sync (KIP-966, part 1). With replicas 1, 2 and 3, and
 1 as the leader:
@@ -25,8 +24,8 @@ while fewer than `min.insync.replicas` are in sync (KIP-966, part 1). With repli
     1: 9   2: 7   3: 4    1, 2        -           7
     1: 9   2: 9   3: 9    1, 2        1, 2, 3     9     3 counts from now on
 
-A follower never cuts its log at the high watermark (KIP-101): what was committed may lie beyond the
-one that it knows. It cuts where its history and the leader's part (`truncation`).
+A follower never truncates its log to its high watermark (KIP-101): committed records may lie beyond
+it. It truncates where its history and the leader's diverge (`truncation`).
 """
 
 from __future__ import annotations
@@ -95,13 +94,13 @@ class ReplicaLog(EpochEnds, Protocol):
 
 
 class ReplicaSettings(NamedTuple):
-    """What all replicas of one broker share."""
+    """Settings shared by all replicas of one broker."""
 
     local_id: int
     max_lag_ms: int
     """`replica.lag.time.max.ms`."""
     is_alive: Callable[[int], bool]
-    """Whether a broker is alive, as far as the controller has said."""
+    """True if a broker is alive, according to the controller."""
 
 
 class ReplicaMachine:
@@ -137,18 +136,18 @@ class ReplicaMachine:
         self.replicas: tuple[int, ...] = ()
         self.in_sync = InSyncReplicas(settings.local_id, settings.max_lag_ms)
         self.commit_limit = NO_LIMIT
-        """How far its own disk is, if appends wait for that; set by the owner."""
+        """Bound of commits by its own disk, if appends wait for that; set by the owner."""
         self.is_leader = False
         self.is_sole = False
-        """Whether it leads and has no followers: what is appended is committed, without a step."""
+        """True if it leads without followers: appends are then committed without a step."""
 
     # The controller's word
 
     def is_stale(self, state: LeaderAndIsrPartitionState) -> bool:
-        """Whether a newer state is known.
+        """Return whether a newer state is known.
 
-        Within a leader epoch the partition epoch decides: a new controller repeats what it found,
-        and that may arrive after its answer to an AlterPartition which has changed it.
+        Within a leader epoch the partition epoch decides: a new controller repeats the state it
+        found, possibly after its answer to an AlterPartition that changed it.
         """
         known = self.leader_epoch, self.partition_epoch
         return (state.leader_epoch, state.partition_epoch) < known
@@ -267,9 +266,9 @@ class ReplicaMachine:
     def fetched_by(
         self, broker_id: int, broker_epoch: int, offset: int, log_start_offset: int, now_ms: int
     ) -> Effects:
-        """A follower asks for `offset`, so it has everything before it.
+        """Note a follower's fetch of `offset`: it has everything before it.
 
-        A step before or after the read, with no append between them. Raises ApiError
+        This is a step before or after the read, with no append between them. Raises ApiError
         NOT_LEADER_OR_FOLLOWER for a broker that has no replica.
         """
         follower = self.in_sync.followers.get(broker_id)
@@ -384,7 +383,7 @@ class ReplicaMachine:
         return proposal
 
     def _check_sets(self) -> None:
-        """What must hold of the sets after each step that changes them."""
+        """Assert the invariants of the sets after each step that changes them."""
         in_sync = self.in_sync
         counting = set(in_sync.committed)
         if in_sync.proposal is not None:

@@ -1,7 +1,7 @@
-"""Where a follower cuts its log so that it is a prefix of its leader's (KIP-101, KIP-279, KIP-595).
+"""Offset to which a follower truncates to agree with its leader (KIP-101, KIP-279, KIP-595).
 
-Never at the high watermark: what was committed may lie beyond the one that the follower knows, and
-what lies below it may come from a leader that was elected uncleanly.
+Never the high watermark: committed records may lie beyond the follower's, and records below it may
+come from a leader that was elected uncleanly.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ class EpochEnds(Protocol):
 
 
 def agreed_end(log: EpochEnds, leader_epoch: int, leader_end: int) -> int:
-    """The offset up to which `log` may agree with the leader's; all from there on is cut.
+    """Offset up to which `log` may agree with the leader's; it is truncated to that.
 
-    The leader says that its greatest epoch not above ours is `leader_epoch`, which ends at
-    `leader_end`. When we do not have that epoch, what is left may still be too long, and the next
-    fetch will tell.
+    The leader's greatest epoch not above ours is `leader_epoch`, which ends at `leader_end`. If we
+    do not have that epoch, the remainder may still be too long, and the next fetch will show it.
     """
     end = log.log_end_offset
     if leader_epoch == UNDEFINED:
