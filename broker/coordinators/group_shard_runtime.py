@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class GroupParts(NamedTuple):
-    """What all shards of groups are made with."""
+    """Parts shared by all shards of groups."""
 
     new_id: MemberIds
     topics: Topics
@@ -100,7 +100,7 @@ class GroupShardRuntime(ShardRuntime[OffsetsRecord]):
 
     @property
     def now_ms(self) -> int:
-        """Milliseconds of a clock that nobody sets, as the event loop's."""
+        """Milliseconds of a monotonic clock, like the event loop's."""
         return self._clock.monotonic_ms()
 
     def start(self, key: TimerKey, delay_ms: int) -> None:

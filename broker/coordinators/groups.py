@@ -104,9 +104,9 @@ class GroupCoordinators(Shards[GroupShardRuntime]):
         metadata: MetadataCache,
         overrides: GroupOverrides = NO_OVERRIDES,
     ) -> None:
-        """`partition_count` returns how many partitions `__consumer_offsets` has, or will have.
+        """`partition_count` returns that of `__consumer_offsets`, now or once it is created.
 
-        `overrides` is what is configured for single groups.
+        `overrides` are the configurations of single groups.
         """
         settings = self.settings = group_settings(config, overrides)
         parts = GroupParts(new_member_id, GroupTopics(metadata), loop)
@@ -129,7 +129,7 @@ class GroupCoordinators(Shards[GroupShardRuntime]):
         )
 
     def stop(self) -> None:
-        """Refuse all parked requests, and serve no more."""
+        """Refuse all parked requests, and stop serving."""
         if self._clean_up_series is not None:
             self._clean_up_series.cancel()
         super().stop()

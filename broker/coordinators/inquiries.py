@@ -14,10 +14,10 @@ At most one inquiry of a transactional id waits. A second one replaces it:
 
     the second has    the first is answered       why
     a higher epoch    INVALID_PRODUCER_EPOCH      another producer has taken over
-    the same epoch    NETWORK_EXCEPTION           the client sends again; whoever waits tries again
+    the same epoch    NETWORK_EXCEPTION           the client sends again; the waiting one retries
     a lower epoch     stays, and the second       the first has taken over
                       is INVALID_PRODUCER_EPOCH
-    another id        NETWORK_EXCEPTION           epochs of two producer ids tell nothing
+    another id        NETWORK_EXCEPTION           epochs of two producer ids are not comparable
 
 Source: `AddPartitionsToTxnManager` in Apache Kafka, which compares epochs in the last case as well.
 """
@@ -48,13 +48,13 @@ MOST_AT_ONCE: Final = 200
 
 
 class Inquiry(NamedTuple):
-    """Whether a transaction includes the partitions that it writes to, or their addition to it."""
+    """Request to verify the partitions a transaction writes to, or to add them to it."""
 
     producer: tuple[str, int, int]
     """Transactional id, producer id, epoch."""
     partitions: frozenset[TopicPartition]
     verify_only: bool
-    """Whether to verify that they are in it, instead of adding them."""
+    """True to verify that they are in it, instead of adding them."""
 
     def refused(self, code: ErrorCode) -> Codes:
         """The same error for all partitions."""
@@ -70,7 +70,7 @@ class Inquiries:
     """The inquiries to all other brokers."""
 
     def __init__(self, send: Send) -> None:
-        """`send` asks a broker and calls back once, with None if there is no answer."""
+        """`send` sends to a broker and calls back once, with None if there is no response."""
         self._send = send
         self._waiting: dict[int, dict[str, _Asked]] = {}
         """By broker and transactional id. A broker with a request in flight has an entry."""
@@ -78,7 +78,7 @@ class Inquiries:
     def ask(self, broker_id: int, inquiry: Inquiry, callback: Callable[[Codes], None]) -> None:
         """Ask a coordinator; `callback` is called once, with its error code for each partition.
 
-        What `callback` raises is logged and told to nobody: it has to answer its producer itself.
+        An exception from `callback` is only logged: it has to answer its producer itself.
         """
         waiting = self._waiting.get(broker_id)
         is_under_way = waiting is not None
@@ -113,13 +113,13 @@ class Inquiries:
         transactions = [_transaction(asked.inquiry) for asked in batch.values()]
         try:
             self._send(broker_id, AddPartitionsToTxnRequest(transactions=transactions), answered)
-        except Exception:  # the border: those of this batch get an error, the next are asked
+        except Exception:  # the border: this batch gets an error, the next is sent
             logger.exception("transaction coordinator on broker %d cannot be asked", broker_id)
             answered(None)
 
 
 def _is_older(one: Inquiry, other: Inquiry) -> bool:
-    """Whether the producer of `other` is a later instance of the same; False if that is unknown."""
+    """Return whether the producer of `other` is a later instance of the same; False if unknown."""
     _, producer_id, epoch = one.producer
     _, other_id, other_epoch = other.producer
     return producer_id == other_id and epoch < other_epoch
@@ -138,7 +138,7 @@ def _told_or_refused(
 ) -> dict[str, Codes]:
     try:
         return _told(batch, response)
-    except Exception:  # the border: what nobody foresaw in an answer is an error of its batch
+    except Exception:  # the border: an unforeseen answer is an error of its batch
         logger.exception("answer of transaction coordinator on broker %d failed", broker_id)
         return _all_refused(batch, ErrorCode.UNKNOWN_SERVER_ERROR)
 

@@ -32,7 +32,7 @@ TRANSACTION_KEY: Final = 1
 SHARE_KEY: Final = 2
 NO_LEADER: Final = -1
 CREATION_TIMEOUT_SECONDS = 5
-"""How long a look-up waits for the topic. Fixed: the client retries after that."""
+"""Time that a look-up waits for the topic. Fixed: the client retries after that."""
 
 UNDER_WAY = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 """Results of `AutoTopics.request` that mean that the topic is being created."""
@@ -69,7 +69,7 @@ class InternalTopics:
         self._spawn = spawn
 
     def partition_count(self, key_type: int) -> int:
-        """How many partitions the topic has, or will have."""
+        """Number of partitions of the topic, now or once it is created."""
         known = self._metadata.topic(self._topics[key_type].name)
         return self._topics[key_type].partitions if known is None else len(known.partitions)
 
@@ -94,7 +94,7 @@ class InternalTopics:
         return ready
 
     def leader(self, key_type: int, key: str) -> int:
-        """The id of who leads the key's partition; negative if nobody does, or none is known."""
+        """Broker id of the leader of the key's partition; negative if none is known."""
         index = partition_for(key, self.partition_count(key_type))
         state = self._metadata.partition(self._topics[key_type].name, index)
         return NO_LEADER if state is None else state.leader

@@ -35,7 +35,7 @@ RETRY_MS: Final = 100
 COMPLETION_RETRY_MS: Final = 1_000
 """Pause before the completion of a transaction is recorded again, if its log refused it."""
 PARTITIONS_PER_REQUEST: Final = 1_000
-"""Most markers that one request asks for; the rest follow when it is answered."""
+"""Maximum number of markers in one request; the rest follow when it is answered."""
 NO_LEADER: Final = -1
 
 _NOT_NEEDED = frozenset(
@@ -67,7 +67,7 @@ class Leaders(Protocol):
         answered: Callable[[WriteTxnMarkersResponse | None], None],
         /,
     ) -> None:
-        """Send to a broker, and call `answered` once, with None if there is no answer."""
+        """Send to a broker, and call `answered` once, with None if there is no response."""
 
 
 class _Task:
@@ -89,7 +89,7 @@ class _Task:
 
     @property
     def is_over(self) -> bool:
-        """Whether the shard has moved to another broker, which sends all markers again."""
+        """True if the shard has moved to another broker, which sends all markers again."""
         return self.shard.stage is not Stage.ACTIVE
 
 
@@ -121,7 +121,7 @@ class MarkerSender:
         self._flush_soon()
 
     def stop(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         self._is_started = False
         self._queues.clear()
 

@@ -47,7 +47,7 @@ def write_markers(
 ) -> Deferred[WriteTxnMarkersResponse]:
     """Append the markers; complete once they are committed or refused, partition by partition.
 
-    UNKNOWN_TOPIC_OR_PARTITION where there is no replica here, NOT_LEADER_OR_FOLLOWER,
+    UNKNOWN_TOPIC_OR_PARTITION without a replica here, NOT_LEADER_OR_FOLLOWER,
     INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED for an old marker, REQUEST_TIMED_OUT
     when it is appended but not committed within `request.timeout.ms`.
     """

@@ -44,9 +44,9 @@ MARKERS_PURPOSE: Final = "transaction-markers"
 ADDITION_PURPOSE: Final = "transaction-verification"
 NO_LEADER: Final = -1
 DELETED_KEPT_MS: Final = 10_000
-"""How long a partition is remembered as deleted before the store is asked again.
+"""Time for which a partition is remembered as deleted before the store is read again.
 
-Fixed: markers for a topic recreated under the same name are delayed so long at most.
+Fixed: it is also the longest delay of markers for a topic recreated under the same name.
 """
 
 
@@ -69,7 +69,7 @@ class Peers:
         self._links.clear()
 
     def partition_count(self) -> int:
-        """How many partitions `__transaction_state` has, or will have."""
+        """Number of partitions of `__transaction_state`, now or once it is created."""
         return self._broker.internal_topics.partition_count(TRANSACTION_KEY)
 
     def leader(self, topic: str, partition: int, since: int) -> int | None:
@@ -102,7 +102,7 @@ class Peers:
         request: WriteTxnMarkersRequest,
         answered: Callable[[WriteTxnMarkersResponse | None], None],
     ) -> None:
-        """Send markers to a broker; `answered(None)` if there is no answer."""
+        """Send markers to a broker; `answered(None)` if there is no response."""
         if broker_id == self._broker.config.broker_id:
             write_markers(self._broker, request).then(answered, lambda _: answered(None))
             return
@@ -118,7 +118,7 @@ class Peers:
         request: AddPartitionsToTxnRequest,
         answered: Callable[[AddPartitionsToTxnResponse | None], None],
     ) -> None:
-        """Ask another broker's coordinator; `answered(None)` if there is no answer."""
+        """Ask another broker's coordinator; `answered(None)` if there is no response."""
 
         def done(response: Response | None) -> None:
             answered(cast("AddPartitionsToTxnResponse | None", response))
@@ -183,5 +183,5 @@ class Peers:
             pass  # which counts as no answer
         except Exception:  # the border: this request gets an error, the queue goes on
             logger.exception("%s to broker %d failed", *reversed(where))
-        finally:  # also when it is cancelled: whoever asked has no other request under way
+        finally:  # also on cancellation: the caller has no other request under way
             done(response)

@@ -26,7 +26,7 @@ class ProducerIdBlocks:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the next id needs a new block."""
+        """True if the next id needs a new block."""
         return not self._left
 
     def take(self) -> int | None:

@@ -44,7 +44,7 @@ class RecordFormat(Protocol[RecordT]):
         ...
 
     def step_of(self, record: RecordT, /) -> str:
-        """What is done once the record is in the log: see `broker.runtime.failpoints`."""
+        """Step that is done once the record is in the log: see `broker.runtime.failpoints`."""
         ...
 
 

@@ -45,7 +45,7 @@ RecordT = TypeVar("RecordT")
 
 
 class Stage(enum.Enum):
-    """Where a shard stands between gaining and losing leadership."""
+    """Stage of a shard between gaining and losing leadership."""
 
     LOADING = enum.auto()
     ACTIVE = enum.auto()
@@ -81,10 +81,11 @@ class ShardRuntime(Generic[RecordT]):
         self._replay = replay
         self._appended_to = 0
         self.once_active: list[Callable[[Any], None]] = []
-        """What is to be done once the log is replayed, by this shard or by one that takes its place
-        as it could not be loaded: one entry for each deletion of topics meanwhile."""
+        """Functions to call once the log is replayed, by this shard or, if it could not be loaded,
+        by its successor: one for each deletion of topics meanwhile.
+        """
         self.step_reached: Callable[[str], None] | None = None
-        """Is told of each record in the log, for tests (`broker.runtime.failpoints`)."""
+        """Called with the step of each logged record, for tests (`broker.runtime.failpoints`)."""
 
     # Implemented by each kind of shard
 
@@ -105,7 +106,7 @@ class ShardRuntime(Generic[RecordT]):
 
     @property
     def content(self) -> str:
-        """How much the shard holds, in words, for the log line after loading."""
+        """Number of items in the shard, in words, for the log line after loading."""
         raise NotImplementedError
 
     # Life

@@ -54,10 +54,10 @@ class Shards(Generic[ShardT]):
         self._partition_count = partition_count
         self._shards: dict[int, ShardT] = {}
         self.step_reached: Callable[[str], None] | None = None
-        """Is told what shards made from now on have in their logs, for tests."""
+        """Called with the steps that new shards have in their logs, for tests."""
 
     def stop(self) -> None:
-        """Refuse all parked requests, and serve no more."""
+        """Refuse all parked requests, and stop serving."""
         for index, shard in self._shards.items():
             with contained(f"unloading {self._topic}-{index}"):
                 shard.unload()
@@ -79,7 +79,7 @@ class Shards(Generic[ShardT]):
     def _begin(self, partition: Partition, pause_ms: int, failed: ShardT | None = None) -> None:
         """Load a shard, at once if its log is empty; retry after the pause if that fails.
 
-        It does what was to be done by one that has `failed` to load.
+        It takes over the pending work of one that has `failed` to load.
         """
         shard = self._shards[partition.index] = self._make(partition)
         if failed is not None:
@@ -94,7 +94,7 @@ class Shards(Generic[ShardT]):
         started_ms = self.clock.monotonic_ms()
         try:
             await self._replay(shard)
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - reported
             self._load_failed(shard, error, pause_ms)
         else:
             if shard.stage is Stage.LOADING and self._activate(shard, pause_ms):
@@ -105,7 +105,7 @@ class Shards(Generic[ShardT]):
     def _activate(self, shard: ShardT, pause_ms: int) -> bool:
         try:
             shard.activate()
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - reported
             self._load_failed(shard, error, pause_ms)
             return False
         return True
@@ -146,8 +146,8 @@ class Shards(Generic[ShardT]):
     def forget(self, forgotten: Callable[[ShardT], Iterator[Sequence[Any]]], name: str) -> None:
         """Have each shard append what `forgotten` yields for it, in slices, as tasks of that name.
 
-        `forgotten` is called now, or for a shard that loads, before it serves anybody; its iterator
-        is taken later.
+        `forgotten` is called now, or for a loading shard before it serves; its iterator is consumed
+        later.
         """
 
         def spawn(shard: ShardT) -> None:
@@ -191,7 +191,7 @@ class Shards(Generic[ShardT]):
 
     @property
     def is_loading(self) -> bool:
-        """Whether any shard is loading."""
+        """Return whether any shard is loading."""
         return any(shard.stage is Stage.LOADING for shard in self._shards.values())
 
     def active_shards(self) -> Iterator[ShardT]:

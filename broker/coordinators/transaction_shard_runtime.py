@@ -71,9 +71,10 @@ class TransactionShardRuntime(ShardRuntime[TransactionRecord]):
             self.partition.when_committed(self._appended_to, mark)
 
     def _mark(self, decided: Sequence[Transaction], code: ErrorCode) -> None:
-        """Send the markers, or wait again: a flush may have failed for now.
+        """Send the markers, or wait again after a transient flush failure.
 
-        If leadership is lost, which this hears before it is told so, the next leader sends them.
+        If leadership is lost, which shows here before the shard is unloaded, the next leader sends
+        them.
         """
         if code not in COMMITTED:
             self._timers.schedule(COMMIT_RETRY_MS, partial(self._mark_when_committed, decided))

@@ -47,7 +47,7 @@ Codes = dict["TopicPartition", ErrorCode]
 
 
 class TransactionRules(NamedTuple):
-    """What the coordinators go by."""
+    """Configuration and features that the coordinators follow."""
 
     config: BrokerConfig
     features: FinalisedFeatures
@@ -67,7 +67,7 @@ class OtherCoordinators(Protocol):
     """The transaction coordinators of other brokers."""
 
     def partition_count(self) -> int:
-        """How many partitions `__transaction_state` has, or will have."""
+        """Number of partitions of `__transaction_state`, now or once it is created."""
 
     def other_coordinator(self, partition: int, /) -> int | None:
         """The broker that leads a partition of `__transaction_state`, unless it is this one."""
@@ -79,10 +79,10 @@ class OtherCoordinators(Protocol):
         answered: Callable[[AddPartitionsToTxnResponse | None], None],
         /,
     ) -> None:
-        """Ask one of them; `answered(None)` if there is no answer."""
+        """Ask one of them; `answered(None)` if there is no response."""
 
     def close(self) -> None:
-        """Send no more."""
+        """Stop sending."""
 
 
 class TransactionCoordinators(Shards[TransactionShardRuntime]):
@@ -112,7 +112,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
         self._inquiries = Inquiries(coordinators.add_partitions)
         self._series: list[Cancellable] = []
         self._is_refilling = False
-        """Whether producer ids are being allocated, for clients that will retry."""
+        """True if producer ids are being allocated, for clients that will retry."""
 
     def start(self) -> None:
         """Send markers and begin the periodic work, once the metadata is complete."""
@@ -130,7 +130,7 @@ class TransactionCoordinators(Shards[TransactionShardRuntime]):
         ]
 
     def stop(self) -> None:
-        """Serve and send no more."""
+        """Stop serving and sending."""
         for series in self._series:
             series.cancel()
         self._sender.stop()

@@ -59,7 +59,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _cancel_id(options: argparse.Namespace) -> int:
-    """Cancel all that have the id; what is delivered meanwhile is told, and costs no other."""
+    """Cancel all records with the id; one delivered meanwhile is reported, the rest goes on."""
     waits, is_done, code = _waits(options), False, EXIT_OK
     for endpoint, record in list(waits.records(EVERYTHING)):
         is_done = True
@@ -93,7 +93,7 @@ def _cancel_place(options: argparse.Namespace) -> int:
 
 
 def _waits(options: argparse.Namespace) -> EndpointsInTurn:
-    """What waits, by the endpoints that are asked."""
+    """Waiting records, over all endpoints."""
 
     def page(endpoint: str, limit: int, start: str | None) -> dict[str, Any]:
         given = {

@@ -1,7 +1,7 @@
 """Sends the dead letters of one partition on, as long as this broker leads it.
 
-What to do next is decided in `relay_plan`; here it is done. Nothing is sent before the log says so,
-and that is committed: otherwise the next leader would not know it.
+The next step is decided in `relay_plan` and executed here. Nothing is sent before it is noted in
+the log, and that is committed: otherwise the next leader would not know it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ MOST_BYTES: Final = 1 << 16
 """Keys, values and headers of one batch, unless one record has more. Fixed: it is made on the event
 loop, and is to fit into `max.message.bytes` of whatever topic."""
 ELECTION_MS: Final = 1_000
-"""A partition without a leader is told of once attempts are so far apart: before, it may have just
-been created."""
+"""Retry interval from which a missing leader is logged: before, the partition may be new."""
 RETRY_SUFFIX: Final = ".retry"
 DEAD_SUFFIX: Final = ".dlq"
 
@@ -50,7 +49,7 @@ class Sender(Protocol):
 
 
 class DeadLetterPorts(NamedTuple):
-    """What it takes of a broker to send dead letters on."""
+    """Services of a broker needed to send dead letters on."""
 
     sender: Sender
     obtain_producer_id: Callable[[], Awaitable[int]]
@@ -68,7 +67,7 @@ class DeadLetterRelay:
         loop: BackgroundLoop,
         ports: DeadLetterPorts,
     ) -> None:
-        """`record` returns what waits at an offset, None when it is gone."""
+        """`record` returns the waiting record at an offset, None if it is gone."""
         self._partition = partition
         self._plan = plan
         self._record = record
@@ -78,7 +77,7 @@ class DeadLetterRelay:
         self._task: asyncio.Task[object] | None = None
         self._told: ErrorCode | None = None
         self._lost: ErrorCode | None = None
-        """Why another producer is needed; told once that one is noted, by who leads then."""
+        """Reason for needing another producer; logged once noted, by the leader at that time."""
 
     def poke(self) -> None:
         """The plan may have something to do."""
@@ -90,7 +89,7 @@ class DeadLetterRelay:
             self._task = cast("asyncio.Task[object]", self._loop.spawn(self._run(), name))
 
     def stop(self) -> None:
-        """Another broker leads, or what was known of the log is void."""
+        """Stop: another broker leads, or the state derived from the log is void."""
         if self._task is not None:
             self._task.cancel()
 
@@ -140,7 +139,7 @@ class DeadLetterRelay:
         return code
 
     async def _fitting(self, positions: Sequence[Position]) -> int:
-        """How many of these dead letters make a batch: those within MOST_BYTES, or one."""
+        """Number of these dead letters that make a batch: those within MOST_BYTES, or one."""
         size = 0
         for count, position in enumerate(positions):
             record = await self._record(position.offset)
@@ -174,7 +173,7 @@ class DeadLetterRelay:
         for position in positions:
             record = await self._record(position.offset)
             if record is None:
-                continue  # it was deleted meanwhile, and a duplicate is not recognised any more
+                continue  # it was deleted meanwhile, and a duplicate is no longer recognised
             source = partition.topic, partition.index, position.offset
             headers = dead_letter(record.headers, source, record.timestamp)
             records.append(NewRecord(record.timestamp, record.key, record.value, headers))

@@ -27,11 +27,11 @@ VERSION: Final = 9
 """Of Produce: Apache Kafka 2.8 and later understand it."""
 PURPOSE: Final = "dead-letters"
 TIMEOUT_MS: Final = 30_000
-"""How long the leader waits for its in-sync replicas. Fixed: the batch is sent again after it."""
+"""Time the leader waits for its in-sync replicas. Fixed: the batch is sent again after it."""
 
 
 class SenderParts(NamedTuple):
-    """What sending takes of a broker."""
+    """Services of a broker needed to send."""
 
     broker_id: int
     clock: Clock
@@ -60,7 +60,7 @@ class DeadLetterSender:
 
         NONE means that all in-sync replicas have it, now or since it was sent before.
         """
-        if topic in INTERNAL_TOPICS:  # whoever may configure some topic could write to it
+        if topic in INTERNAL_TOPICS:  # any user that may configure a topic could write to it
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         metadata = self._parts.metadata
         known = metadata.topic(topic)

@@ -46,7 +46,7 @@ class Deliveries:
             self.config_changed(partition)
 
     def config_changed(self, partition: Partition) -> None:
-        """Begin if records may wait by now. Those that do are delivered, whatever is configured."""
+        """Begin if records may wait by now. Waiting ones are delivered in any case."""
         may_begin = partition.is_leader and partition not in self._running
         if may_begin and partition.log.prepare_delays():
             delivery = PartitionDelivery(partition, self._parts)

@@ -1,4 +1,4 @@
-"""What delivery takes of a broker, the same in all partitions."""
+"""Services of a broker needed for delivery, the same in all partitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DeliveryLimits(NamedTuple):
-    """How much of one partition is done, and kept, at a time: the keys `delivery.*`."""
+    """Amounts that one partition processes and keeps at a time: the keys `delivery.*`."""
 
     batch_bytes: int
     batch_records: int
@@ -33,7 +33,7 @@ class DeliveryParts(NamedTuple):
 
 
 def delivery_limits(config: BrokerConfig) -> DeliveryLimits:
-    """Those that the property file states."""
+    """Limits from the property file."""
     return DeliveryLimits(
         config.delivery_batch_max_bytes,
         config.delivery_batch_max_records,

@@ -1,4 +1,4 @@
-"""What is due in one partition, gathered into one batch."""
+"""Due records of one partition, collected in one batch."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 RECORD_BYTES: Final = 192
 BATCH_BYTES: Final = 128
-"""What records take besides their fields and headers, and batches besides; none takes more."""
+"""Upper bound of the bytes of a record besides its fields and headers, and of a batch besides."""
 SLOW_CODECS: Final = {Codec.GZIP, Codec.ZSTD}
-"""Not for a record that is large by itself: it would hold up the event loop."""
+"""Codecs not used for a record that is large by itself: they would block the event loop."""
 
 
 class DueBatch:
@@ -49,13 +49,13 @@ class DueBatch:
         return up_to(Waiting(self._due[-1].due_ms, self._due[-1].record.offset))
 
     def gather(self, log: FollowedLog, now_ms: int) -> memoryview | None:
-        """Take what is to be delivered by `now_ms`, as much as fits, and pass by no more than that.
+        """Take records due by `now_ms`, as many as fit, and pass by no more than that number.
 
-        One that is due later than it states comes then, behind those that are due before it: the
-        clock was set back, and may take years to get to where it was.
+        A record whose due time is later than its stated one is delivered at the stated time, behind
+        those due before it: the clock was set back, and may take years to catch up.
 
-        Returns a waiting batch that has to be opened beside the event loop, if nothing could be
-        taken for want of it.
+        Returns a waiting batch that must be opened beside the event loop, if nothing could be taken
+        without it.
         """
         queue, sources = log.queue, log.sources
         most = self._limits.batch_records
@@ -78,9 +78,9 @@ class DueBatch:
         return None
 
     def build(self, needed_from: int) -> memoryview:
-        """The batch to be appended, compressed as the topic wants it, or as the first record was.
+        """The batch to append, compressed by the topic's codec, or by that of the first record.
 
-        Nothing that waits besides these records has a lower offset than `needed_from`.
+        No other waiting record has a lower offset than `needed_from`.
         """
         config = self._config
         wanted = TARGET_CODECS[config.compression_type]

@@ -1,4 +1,4 @@
-"""The log of one partition as its leader follows it: what waits, up to the last append."""
+"""The log of one partition as followed by its leader: waiting records, up to the last append."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FollowedLog:
     """Made when this broker begins to lead; `follow` until it returns, then after each poke."""
 
     def __init__(self, log: Log, slices: Callable[[], Slices], limits: DeliveryLimits) -> None:
-        """Find out how far delivery has come, and where what waits begins."""
+        """Read the delivery position, and the start of the waiting records."""
         self._log = log
         self._slices = slices
         self._most_cancelled = limits.cancelled_records
@@ -47,12 +47,12 @@ class FollowedLog:
         self.is_poked = True
         """Something that has to do with delays was appended and is not followed yet."""
         self.is_loaded = False
-        """It was followed to the end once."""
+        """True if it was followed to the end once."""
 
     async def follow(self, is_over: Callable[[], bool]) -> None:
-        """Take in what was appended, in slices. Nothing was since, when this returns.
+        """Read the new records, in slices. When this returns, there are no more.
 
-        Or it `is_over`, and the log is another's.
+        It ends early if `is_over`, when the log is another leader's.
         """
         delays, records = self._log.delays, self.records
         slices = self._slices()
@@ -78,9 +78,9 @@ class FollowedLog:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the log has lost the batch that says when what comes now is due at the earliest.
+        """True if the log has lost the batch that sets the earliest due time of new records.
 
-        Another leader would not know of it, and take what is delivered by it for something else.
+        Another leader would not have it, and would misinterpret records delivered by it.
         """
         return 0 <= self.records.reached_at < self._log.log_start_offset
 
@@ -97,10 +97,10 @@ class FollowedLog:
             await slices.give_way()
 
     def needed_from(self) -> int:
-        """Nothing before this offset waits."""
+        """Lowest offset that may wait."""
         if not self.is_loaded:
             return self._log.delays.point().waiting_from
-        # What was not followed yet may wait. Without a poke, all that was appended does not.
+        # Records not followed yet may wait. Without a poke, no appended record does.
         return self.records.needed_from(self._cursor if self.is_poked else self._log.log_end_offset)
 
     def waits(self, offset: int) -> bool:
@@ -108,11 +108,11 @@ class FollowedLog:
         return self.records.waits(offset, self._log.delays)
 
     def pass_by(self) -> None:
-        """Take out of the queue what comes next, as it is gone."""
+        """Remove the next record from the queue, as it is gone."""
         self.records.pass_by(self._log.log_end_offset)
 
     def has_room_for(self, cancelled: Sequence[int]) -> bool:
-        """Whether the records at these offsets may be cancelled as well."""
+        """Return whether the records at these offsets may be cancelled as well."""
         records = self.records
         added = sum(offset not in records.cancelled for offset in cancelled)
         most = self._most_cancelled - records.open.cancellations - added
@@ -126,5 +126,5 @@ class FollowedLog:
         self.dead.close()
 
     def is_gone(self, offset: int) -> bool:
-        """Whether a record that waited is not to be delivered."""
+        """Return whether a record that waited is not to be delivered."""
         return offset in self.records.cancelled or offset < self._log.log_start_offset

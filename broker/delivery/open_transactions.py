@@ -1,7 +1,7 @@
-"""Waiting batches of transactions that are open, until the log says how they end.
+"""Waiting batches of open transactions, until the log has their end.
 
-Of so many records the numbers are kept, in all transactions together; what lies behind is read
-again from the log when its transaction commits.
+The delay numbers of at most `most` records are kept, of all transactions together; later ones are
+read again from the log when their transaction commits.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class _Opened:
 
 
 class OpenTransactions:
-    """Those of one partition, by producer id."""
+    """Open transactions of one partition, by producer id."""
 
     def __init__(self, most: int) -> None:
-        """The numbers of at most so many records are kept."""
+        """Keeps the delay numbers of at most `most` records."""
         self._most = most
         self._kept = 0
         self._opened: dict[int, _Opened] = {}
@@ -63,12 +63,12 @@ class OpenTransactions:
         return self._kept
 
     def holds(self, producer_id: int, base_offset: int) -> bool:
-        """Whether a transactional batch of this producer belongs to an open transaction."""
+        """Return whether a transactional batch of this producer belongs to an open transaction."""
         opened = self._opened.get(producer_id)
         return opened is not None and base_offset >= opened.first_offset
 
     def add(self, producer_id: int, batch: DecidedBatch) -> None:
-        """Another batch; in the order of the log."""
+        """Add a batch, in the order of the log."""
         opened = self._opened.setdefault(producer_id, _Opened(batch.base_offset))
         if batch.is_cancellation:
             opened.cancellations += len(batch.numbers)

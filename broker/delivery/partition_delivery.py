@@ -1,17 +1,17 @@
 """Delivery in one partition, as long as this broker leads it.
 
-    load       how far delivery has come, and what waits, from the log
-    follow     what was appended since
-    deliver    what is due, as one batch that is appended; again and again
-    wait       until something is due, or appended
+    load       the delivery position and the waiting records, from the log
+    follow     records appended since
+    deliver    due records, as one batch that is appended; repeatedly
+    wait       until a record is due, or appended
 
 In a retry topic a task beside it sends dead letters on (`dead_letter_relay`).
 
-A batch is built and appended in one go, right after the log was followed to its end. So nothing can
-be appended in between that would have had to be delivered before, which is what the delivery point
-in the batch says (`protocol.delays.delivered_batch`). Whatever fails throws away what is known,
-and the log is loaded again, after a pause that grows: what was delivered stands in it. Where the
-delay index of a segment is damaged, it is made anew from the log before.
+A batch is built and appended in one go, right after the log was followed to its end. So no record
+can be appended in between that would have had to be delivered before, which is what the delivery
+point in the batch states (`protocol.delays.delivered_batch`). Any failure discards the state, and
+the log is loaded again, after a growing pause: it has everything delivered. If the delay index of a
+segment is damaged, it is rebuilt from the log first.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ logger = logging.getLogger(__name__)
 LONGEST_WAIT_MS: Final = 1_000
 """Then the clock is looked at again: it may have been set."""
 PACE_MS: Final = 5
-"""From one batch to the next, unless more is due than fits into one.
+"""Pause between two batches, unless more records are due than fit into one.
 
-Fixed: it bounds batches to 200 a second for each partition, and what a record waits besides its
-delay; what is promised is a hundred milliseconds.
+Fixed: it bounds batches to 200 a second for each partition, and the wait of a record besides its
+delay; the documented bound is a hundred milliseconds.
 """
 ONE_ACK: Final = 1
 
@@ -70,12 +70,12 @@ class PartitionDelivery:
         self._paced_until_ms = 0
         """By the monotonic clock: no batch is appended before."""
         self._damage: DamagedDelaysError | None = None
-        """Of a delay index, to be mended before the log is loaded again."""
+        """Damage of a delay index, to be repaired before the log is loaded again."""
         self._waker: asyncio.Future[None] | None = None
         self._kept_from = 0
-        """What waits needs nothing before this offset, and what says so is committed."""
+        """Lowest offset that waiting records need, once the batch stating it is committed."""
         self._known_from = self._known_at = 0
-        """The same, but by all that the log held up to the second of the two."""
+        """The same, by the state of the log up to the second of the two; maybe not committed."""
         appends = self._log.leader_appends
         assert isinstance(appends, DelayingAppends)
         self._appends = appends
@@ -92,19 +92,19 @@ class PartitionDelivery:
         return 0 if self._followed is None else len(self._followed.dead)
 
     def stop(self) -> None:
-        """Another broker delivers, or nobody."""
+        """Stop: another broker delivers, or none."""
         self._is_over = True
         self._appends.listen(None, None)
         self._log.offsets.waiting_from = None
         self._wake()
 
     def note_damage(self, damage: DamagedDelaysError) -> None:
-        """Somebody else has met damage in a delay index of this log: it is made anew."""
+        """Note damage in a delay index of this log, found elsewhere: it is rebuilt."""
         self._damage = damage
         self._wake()
 
     def is_over(self) -> bool:
-        """Whether `stop` was called."""
+        """Return whether `stop` was called."""
         return self._is_over
 
     async def run(self) -> None:
@@ -119,10 +119,10 @@ class PartitionDelivery:
                     await rebuild_delays(self._log, damage, self._slices(), threads, self.is_over)
                 await self._deliver()
                 self._forget()
-            except Exception as error:  # noqa: BLE001 - told
+            except Exception as error:  # noqa: BLE001 - reported
                 self._forget()
                 if self._is_over or self._log.directory.failure is not None:
-                    return  # the replica is another's, or its disk has failed, which was told
+                    return  # the replica is another's, or its disk has failed, which was logged
                 if self._clock.monotonic_ms() - began_ms > LONGEST_PAUSE_MS:
                     pause_ms = FIRST_PAUSE_MS
                 self._damage = error if isinstance(error, DamagedDelaysError) else None
@@ -142,7 +142,7 @@ class PartitionDelivery:
         await self._serve(followed)
 
     async def _serve(self, followed: FollowedLog) -> None:
-        """Return when the work is over, or the log is to be loaded anew."""
+        """Return when the work is over, or the log must be loaded again."""
         slices = self._slices()
         while not self._is_over and not followed.is_outdated:
             if self._damage is not None:
@@ -239,11 +239,11 @@ class PartitionDelivery:
             self._waker.set_result(None)
 
     def _needed_from(self) -> int:
-        """For retention: what waits needs nothing before this offset, and that is committed.
+        """Lowest offset that retention must keep for waiting records; that is committed.
 
-        What has ended a wait, a delivery or a cancellation, may yet be cut off, and another leader
-        not have it. So what is known now counts once the log of now is committed: at once where
-        nothing is being appended, else at a later call.
+        The end of a wait, by delivery or cancellation, may yet be truncated, and be unknown to
+        another leader. So the current state counts once the current log is committed: at once
+        without appends under way, else at a later call.
         """
         followed, log = self._followed, self._log
         if followed is None or not followed.is_loaded:

@@ -1,17 +1,17 @@
-"""What to do next with the dead letters of one partition, decided without doing it.
+"""Next step with the dead letters of one partition, decided and not executed.
 
     no producer id                     OBTAIN  an id, then note it
-    dead letters, nothing under way    NOTE    in the log up to where they are sent
+    dead letters, nothing under way    NOTE    in the log the last one to send
     noted, and that is committed       SEND    them
-    arrived                            NOTE    that, and what is sent next, if there is any
+    arrived                            NOTE    that, and the next ones to send, if there are any
     gone from the log meanwhile        OBTAIN  another id, once there are more
-    refused as too large             NOTE    that half of them are sent, and fewer from now on
-    the answer says that the producer
-    is not known, or out of order      OBTAIN  another id: what was under way may arrive twice
+    refused as too large               NOTE    half of them to send, and fewer from now on
+    the answer is an unknown producer
+    id, or an out-of-order sequence    OBTAIN  another id: those under way may arrive twice
     nothing to do                      REST
 
-One batch is under way at a time. What it consists of follows from the log, so that another leader
-sends the same (`protocol.delays.relay_batch`). What is behind it waits in a queue, mostly in files.
+One batch is under way at a time. Its contents follow from the log, so that another leader sends the
+same (`protocol.delays.relay_batch`). Later dead letters wait in a queue, mostly in files.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ARRIVED: Final = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER
 
 
 class Step(Enum):
-    """What to do next."""
+    """Next step."""
 
     REST = "rest"
     OBTAIN = "obtain"
@@ -55,17 +55,17 @@ class Step(Enum):
 
 
 class RelayPlan:
-    """The state of one partition's relay, as the log has it, and what waits for it."""
+    """State of one partition's relay, as in the log, and its queue."""
 
     def __init__(self, last: Relay | None, queue: WaitingQueue[Position]) -> None:
-        """`last` is what the last relay batch in the log says, if there is one.
+        """`last` is the last relay batch in the log, if there is one.
 
-        It need not be committed: whoever notes it again does no harm. The empty `queue` is the
-        plan's from now on.
+        It need not be committed: noting it again does no harm. The plan takes over the empty
+        `queue`.
         """
         self.noted = last or NO_PRODUCER
         self._dead: deque[Position] = deque()
-        """What the next batch consists of; the rest is in the queue."""
+        """Contents of the next batch; the rest is in the queue."""
         self._behind = queue
         self._most = MOST_RECORDS
         """Of one batch; fewer than MOST_RECORDS once one was refused as too large."""
@@ -80,17 +80,17 @@ class RelayPlan:
 
     @property
     def least_offset(self) -> int | None:
-        """Nothing that has not arrived has a lower offset; None when all has."""
+        """Lower bound of the offsets that have not arrived; None if all have."""
         return self._least_offset if len(self) else None
 
     @property
     def is_producer_lost(self) -> bool:
-        """Whether another producer id is needed."""
+        """True if another producer id is needed."""
         return self._needs_producer
 
     @property
     def is_full(self) -> bool:
-        """Whether to `spill` before another is added."""
+        """True if a `spill` is due before another is added."""
         return self._behind.is_full
 
     def spill(self) -> Iterator[None]:
@@ -112,11 +112,11 @@ class RelayPlan:
         self._behind.close()
 
     def next(self) -> Step:
-        """What to do now. OSError when the queue cannot be read, which changes nothing."""
+        """Next step. OSError if the queue cannot be read, which changes nothing."""
         self._fetch()
         is_under_way = self.noted.sent != self.noted.arrived
         if is_under_way and not self.to_send():
-            # The log has let go of what was sent. How many that were is not known, so neither is
+            # The dead letters under way are gone from the log. Their number is unknown, and so is
             # the next sequence number: with this one, the next batch could pass for a duplicate.
             self.noted = self.noted._replace(arrived=self.noted.sent)
             self._needs_producer = True
@@ -134,20 +134,20 @@ class RelayPlan:
         self._is_to_note = True
 
     def to_choose_from(self) -> Sequence[Position]:
-        """After `next`: what the batch to be noted may consist of, in order."""
+        """After `next`: candidates for the batch to note, in order."""
         is_under_way = self.noted.sent != self.noted.arrived
         return () if is_under_way else tuple(self._dead)[: self._most]
 
     def to_note(self, count: int) -> Relay:
-        """What to append to the log; tell `noted_in_log` when it is committed.
+        """Relay to append to the log; call `noted_in_log` when it is committed.
 
-        The batch is the first `count` of what there was `to_choose_from`.
+        The batch is the first `count` of `to_choose_from`.
         """
         chosen = self.to_choose_from()[:count]
         return self.noted._replace(sent=chosen[-1]) if chosen else self.noted
 
     def noted_in_log(self, relay: Relay) -> None:
-        """What `to_note` returned is committed."""
+        """Note that `relay`, from `to_note`, is committed."""
         self.noted = relay
         self._is_to_note = False
 
@@ -175,7 +175,7 @@ class RelayPlan:
         return True
 
     def _fetch(self) -> None:
-        """Have at hand what a batch may consist of, and all that is under way."""
+        """Fetch the candidates for a batch, and all dead letters under way."""
         while (head := self._behind.peek()) is not None and (
             len(self._dead) < MOST_RECORDS or head <= self.noted.sent
         ):
@@ -183,7 +183,7 @@ class RelayPlan:
             self._dead.append(head)
 
     def _pass(self) -> None:
-        """What was sent has arrived, or is gone."""
+        """Move past the batch under way: it has arrived, or is gone."""
         noted = self.noted
         count = 0
         while self._dead and self._dead[0] <= noted.sent:

@@ -1,4 +1,4 @@
-"""Entries in order: brought into it a few at a time, and kept in a file of which a page is read."""
+"""Sorted entries: merged a few at a time, and kept in a file of which a page is in memory."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class SortedRun(Generic[Entry]):
         self._is_removed = False
         self._read = 0
         self._page: list[Entry] = []
-        """Those that come next, the last one first."""
+        """Next entries, the last one first."""
         self.least_offset = LONG_MAX
         """No entry has a lower one."""
 
@@ -134,7 +134,7 @@ class SortedRun(Generic[Entry]):
             yield self._entries(first, min(SEARCHED_ENTRIES, self._count - first))
 
     def remove(self) -> None:
-        """Let go of the file."""
+        """Remove the file."""
         self._is_removed = True
         self._file = None
         self._filesystem.remove(self._path)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST_BATCHES: Final = 64
 MOST_BYTES: Final = 4 << 20
-"""What is kept decompressed of one partition, or one batch, if that is more."""
+"""Bytes kept decompressed of one partition; one batch, if that is more."""
 
 
 class OpenedBatch(NamedTuple):
@@ -26,7 +26,7 @@ class OpenedBatch(NamedTuple):
 
     base_offset: int
     starts: list[int]
-    """Where in `body` each record begins."""
+    """Start of each record in `body`."""
     body: bytes | bytearray
     base_timestamp: int
     codec: Codec
@@ -48,7 +48,7 @@ class OpenedBatch(NamedTuple):
 
 
 def is_large(batch: memoryview) -> bool:
-    """Whether opening a waiting batch takes too long for the event loop."""
+    """Return whether opening a waiting batch takes too long for the event loop."""
     if len(batch) > LARGE_BYTES:
         return True
     return len(batch) > LARGE_COMPRESSED_BYTES and (
@@ -72,7 +72,7 @@ def open_batch(batch: memoryview) -> OpenedBatch:
 
 
 class Sources:
-    """Opened batches of one partition, the ones of late."""
+    """Recently opened batches of one partition."""
 
     def __init__(self, read: Callable[[int], memoryview | None]) -> None:
         """`read` returns the batch of the log that holds an offset."""
@@ -84,9 +84,9 @@ class Sources:
         """The one that was found last: the next record is mostly in it, too."""
 
     def find(self, offset: int) -> OpenedBatch | memoryview | None:
-        """The opened batch that holds `offset`; one that is large as it is, for `add`.
+        """The opened batch that holds `offset`; a large one unopened, for `add`.
 
-        None when the log does not hold it any more.
+        None if the log no longer holds it.
         """
         latest = self._latest
         if latest is not None and 0 <= offset - latest.base_offset < len(latest.starts):
@@ -101,7 +101,7 @@ class Sources:
         return self.add(open_batch(batch))
 
     def add(self, opened: OpenedBatch) -> OpenedBatch:
-        """Keep a batch for the records that follow; others are let go of."""
+        """Keep a batch for the following records; drop others if need be."""
         if self._bytes + len(opened.body) > MOST_BYTES or len(self._opened) >= MOST_BATCHES:
             self._opened.clear()
             self._bytes = 0

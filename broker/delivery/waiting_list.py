@@ -1,6 +1,6 @@
-"""What waits in one partition, listed a page at a time, and cancelled: for look-ups.
+"""Waiting records of one partition, for look-ups: listed a page at a time, and cancelled.
 
-Records of open transactions do not wait yet, dead letters and cancelled records do not any more.
+Records of open transactions do not wait yet; dead letters and cancelled records no longer do.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 PAGE_ENTRIES: Final = 256
 """Fixed: between two of them a client that has left is noticed."""
 FIRST: Final = Waiting(-1, -1)
-"""Where a list begins."""
+"""Start of a list."""
 
 
 def never() -> bool:
-    """There is time."""
+    """Default: no time limit."""
     return False
 
 
@@ -58,22 +58,22 @@ class ListedRecord(NamedTuple):
     """A record that waits."""
 
     stated_ms: int
-    """When it may be delivered."""
+    """Time at which it may be delivered."""
     record: Record
     """As it stands in its waiting batch, under the offset at which it waits."""
 
 
 class WaitingPage(NamedTuple):
-    """Some of what waits, in the order in which it is due."""
+    """A page of waiting records, in the order of their due times."""
 
     records: list[ListedRecord]
     """Under the offsets at which they wait."""
     next: Waiting | None
-    """Where the next page begins; None behind the last."""
+    """Start of the next page; None after the last."""
 
 
 class WaitingList:
-    """What waits in one partition. Every method raises ApiError if this broker ceases to lead."""
+    """Waiting records of one partition. Methods raise ApiError if this broker does not lead it."""
 
     def __init__(
         self, delivery: PartitionDelivery, slices: Slices, is_late: Callable[[], bool] = never
@@ -83,7 +83,7 @@ class WaitingList:
         self._slices = slices
         self._is_late = is_late
         self._sources = Sources(delivery.partition.log.delays.read_holding)
-        """Its own: what is delivered next shall not be pushed out."""
+        """Separate ones: they must not evict the batches of the next delivery."""
 
     async def page(self, start: Waiting, limits: PageLimits) -> WaitingPage:
         """At most PAGE_ENTRIES at or after `start`."""
@@ -106,10 +106,10 @@ class WaitingList:
         return WaitingPage(records, None)
 
     async def search(self, start: Waiting, limits: PageLimits, message_id: bytes) -> WaitingPage:
-        """Those whose header `message-id` holds this, in at most PAGE_ENTRIES batches.
+        """Records with this header `message-id`, in at most PAGE_ENTRIES batches.
 
-        It goes through the log, from the offset in `start`: each batch is opened once. For each
-        record with the id it goes through all that waits.
+        Walks the log from the offset in `start`: each batch is opened once. For each record with
+        the id it walks all waiting records.
         """
         followed, delays = self._delivery.followed(), self._delivery.partition.log.delays
         first = max(start.offset, followed.needed_from())
@@ -197,7 +197,7 @@ class WaitingList:
         return None
 
     def _is_shown(self, followed: FollowedLog, entry: Waiting) -> bool:
-        """Whether it still waits, and is replicated."""
+        """Return whether it still waits, and is replicated."""
         head = followed.queue.peek()
         if head is None or entry < head:
             return False  # taken out since it was found, and its cancellation forgotten, if any

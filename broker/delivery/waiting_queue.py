@@ -1,13 +1,13 @@
-"""What waits in one partition, in order: the next in memory, the rest in files.
+"""Waiting records of one partition, in order: the next in memory, the rest in files.
 
     push, pop    a heap of the next ones
     spill        when the heap has too many, the later ones go into a file, sorted: a run. Of each
-                 run a page is in memory; a heap of their first entries tells which comes next.
+                 run a page is in memory; a heap of their first entries gives the next one.
 
 So memory grows by a page for each some ten thousand entries (three quarters of
-`delivery.memory.max.records`). Records wait by the time at which they are due, dead letters by
-where they were decided: an entry is a few numbers. Runs are derived from the log: a file
-that was left behind is removed when the log is loaded, as all files that end in `.tmp`.
+`delivery.memory.max.records`). Records are ordered by due time, dead letters by the position of
+their decision: an entry is a few numbers. Runs are derived from the log: a leftover file is removed
+when the log is loaded, as all files that end in `.tmp`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT_SHARE: Final = 4
-"""One in so many, those that come first, is kept in the heap when the others become a run."""
+"""Divisor of the heap that gives the first entries kept in it when the others become a run."""
 _offset_of = itemgetter(1)
 _numbers = itertools.count()
 
@@ -42,18 +42,18 @@ class Waiting(NamedTuple):
     """
 
     due_ms: int
-    """What it states, or how far delivery had come before, if that is later."""
+    """Stated delivery time, or the delivery position before it, if later."""
     offset: int
     stated_ms: int = -1
     """The time it states. By a clock that was set back this comes long before the other."""
 
 
 class RunPlace(NamedTuple):
-    """Where runs are written."""
+    """Directory for runs."""
 
     filesystem: FileSystem
     directory: str
-    """It has to be there."""
+    """Must exist."""
     name: str
     """With which the names of the files begin."""
 
@@ -93,7 +93,7 @@ class WaitingQueue(Generic[Entry]):
 
     @property
     def is_full(self) -> bool:
-        """Whether more are in memory than may be."""
+        """True if more are in memory than allowed."""
         return len(self._heap) > self._most_in_heap
 
     def peek(self) -> Entry | None:
@@ -126,9 +126,9 @@ class WaitingQueue(Generic[Entry]):
         return min(least, default=None)
 
     def following(self, start: Entry, most: int) -> Iterator[list[Entry]]:
-        """Entries at or after `start`, in pieces that are sorted: the first `most` of each place.
+        """Entries at or after `start`, in sorted pieces: the first `most` of heap and runs each.
 
-        What is added between two pieces may be missing, and what is taken out then be there.
+        Entries added between two pieces may be missing, and entries taken out may be included.
         """
         first = self.peek()
         if first is None:
@@ -193,7 +193,7 @@ class WaitingQueue(Generic[Entry]):
         try:
             yield from self._spill_to(path, number)
         except OSError as error:
-            # Nothing is lost, and the log itself will say so if its disk is full.
+            # Nothing is lost, and the log itself reports a full disk.
             self._most_in_heap *= 2
             logger.warning(
                 "delivery: %s cannot be written, more is kept in memory: %s", path, error

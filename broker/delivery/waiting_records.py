@@ -1,8 +1,8 @@
-"""Which records of a partition wait, and for when: what follows from its log, batch by batch.
+"""Waiting records of a partition and their due times, derived from its log, batch by batch.
 
-A record is due when it states, but not before what has been delivered at that point of the log.
-Then deliveries are in the order of (due, offset), and what has been delivered is all up to one such
-pair (`protocol.delays.delivered_batch`), whatever the clocks of the brokers say:
+A record is due at its stated time, but not before the records already delivered at that point of
+the log. Then deliveries are in the order of (due, offset), and the delivered records are all those
+up to one such pair (`protocol.delays.delivered_batch`), whatever the clocks of the brokers:
 
     offset  batch                          due          waits afterwards
     10      waiting, deliver-at 500        500          (500, 10)
@@ -11,12 +11,12 @@ pair (`protocol.delays.delivered_batch`), whatever the clocks of the brokers say
     13      waiting, deliver-at 300        400          (400, 13) (500, 10)
 
 In a transaction the delay begins with the marker that commits it, and a record is due at least a
-millisecond after what was delivered then, since its offset may be lower. So do cancellations: what
-was delivered by then stays delivered.
+millisecond after the last delivery before that, since its offset may be lower. The same holds for
+cancellations: records delivered by then stay delivered.
 
-Every leader reads the same log and comes to the same conclusions; no clock and no chance is asked.
-A clock is asked for one thing: whether the time has come that the next one states. It has come when
-that one is due, unless the clock was set back to before what was delivered.
+Every leader reads the same log and comes to the same result, without a clock or chance. A clock
+serves one purpose: whether the stated time of the next record has come. Then that one is due,
+unless the clock was set back to before the last delivery.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LATEST_MS: Final = (1 << 63) - 1
 
 
 class WaitingRecords:
-    """What waits, as far as the log was followed."""
+    """Waiting records, as far as the log was followed."""
 
     def __init__(
         self,
@@ -73,9 +73,9 @@ class WaitingRecords:
         self.cancelled: set[int] = set()
         """Offsets of records that are not to be delivered, until their time has come."""
         self._passed: list[tuple[Waiting, int]] = []
-        """Up to where nothing waits any more of what stood before an offset, beyond `delivered`.
+        """Points beyond `delivered` up to which no record before an offset waits any more.
 
-        One, unless the clock was set back: those that follow are earlier, and later in the log.
+        One, unless the clock was set back: further ones are earlier, and later in the log.
         """
 
     def follow(self, entry: DelayEntry, delays: LogDelays) -> Iterator[None]:
@@ -106,14 +106,14 @@ class WaitingRecords:
         self._passed = [one for one in self._passed if one[0] > last]
 
     def pass_by(self, end_offset: int) -> None:
-        """Take out of the queue what comes next, as it is gone; the log ends at `end_offset`."""
+        """Remove the next record from the queue, as it is gone; the log ends at `end_offset`."""
         gone = up_to(self.queue.pop())
         self.cancelled.discard(gone.offset)
         self._passed = [one for one in self._passed if one[0] > gone]
         self._passed.append((gone, end_offset))
 
     def needed_from(self, end_offset: int) -> int:
-        """Nothing before this offset waits; `end_offset` is up to where the log was followed."""
+        """Lowest offset that may wait; the log was followed up to `end_offset`."""
         least = self.queue.least_offset()
         firsts = [end_offset if least is None else least]
         if self.open.first_offset is not None:
@@ -123,16 +123,16 @@ class WaitingRecords:
         return min(firsts)
 
     def forget_passed(self, needed_from: int) -> None:
-        """Let go of cancellations of what does not wait any more; cheap if nothing has passed."""
+        """Forget cancellations of records that no longer wait; cheap if there are none."""
         if needed_from <= self._forgotten_to:
             return
         self._forgotten_to = needed_from
         self.cancelled = {offset for offset in self.cancelled if offset >= needed_from}
 
     def waits(self, offset: int, delays: LogDelays) -> bool:
-        """Whether a record waits at an offset, or would if it were not cancelled.
+        """Return whether a record waits at an offset, or would if it were not cancelled.
 
-        Of a transaction that is committed none is known to wait.
+        False for all records of a committed transaction, which are not known.
         """
         found = delays.waiting_at(offset)
         if found is None or found.number == DEAD:
@@ -143,7 +143,7 @@ class WaitingRecords:
         return self._is_to_come(found, offset)
 
     def _is_to_come(self, found: WaitingRecord, offset: int) -> bool:
-        """Whether a record of no transaction is behind what is delivered."""
+        """Return whether a record outside transactions comes after the delivered ones."""
         header, since_ms, time = found
         # It is due later if it came after delivery had reached a later time; but of that only one
         # time matters, since before it all is delivered, and behind it nothing.
@@ -174,9 +174,9 @@ class WaitingRecords:
             yield
 
     def _cancel(self, offsets: Sequence[int], delays: LogDelays) -> Iterator[None]:
-        """Cancel what still waits.
+        """Cancel the records that still wait.
 
-        Not all does any more, if this is done when a transaction commits, or the log is loaded.
+        Some may not, if a transaction commits, or the log is loaded.
         """
         for offset in offsets:
             found = delays.waiting_at(offset)
@@ -215,11 +215,11 @@ class WaitingRecords:
 
 
 def up_to(waiting: Waiting) -> Waiting:
-    """The point at which nothing waits any more of what comes before, nor the record itself."""
+    """The point up to which, inclusive, no record waits any more."""
     return Waiting(waiting.due_ms, waiting.offset, waiting.due_ms)
 
 
 def _stated_ms(time: int, since_ms: int) -> int:
-    """When a record is to be delivered by this number (`protocol.delays.delay_headers`)."""
+    """Delivery time of a record with this delay number (`protocol.delays.delay_headers`)."""
     stated_ms = since_ms + AT_ONCE - time if time < 0 else max(time, since_ms)
     return min(stated_ms, LATEST_MS)

@@ -1,4 +1,4 @@
-"""A piece of a log as share groups take it: its whole batches, and what lies where."""
+"""A piece of a log for share groups: its whole batches, and their positions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _first_offset = attrgetter("first_offset")
 
 
 class _Place(NamedTuple):
-    """Where a batch lies in the piece."""
+    """Place of a batch in the piece."""
 
     position: int
     end: int
@@ -94,6 +94,6 @@ class FetchedSlice:
 
 
 def _is_within(offset: int, transactions: Sequence[AbortedTransaction]) -> bool:
-    """Whether one of a producer's transactions, which are in order, has the offset."""
+    """Return whether one of a producer's transactions, which are sorted, has the offset."""
     index = bisect_right(transactions, offset, key=_first_offset)
     return index > 0 and offset <= transactions[index - 1].last_offset

@@ -1,4 +1,4 @@
-"""Where a share group begins in a partition of which it has consumed nothing."""
+"""First offset of a share group in a partition that it has not consumed yet."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class ShareGroupConfigs:
         )
 
     def settings_of(self, group_id: str) -> ShareGroupSettings:
-        """What holds for a group now."""
+        """Current settings of a group."""
         default = self._of_broker
         if not self._groups.overrides(group_id):
             return default

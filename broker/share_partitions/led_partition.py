@@ -4,8 +4,8 @@
     LOADING ───────────────▶ ACTIVE ─────────────────────────▶ OVER
        └───────── cannot be read ────────────────────────────────▲
 
-Once it is over its changes can still be stored, but nothing is acquired any more; who asks again
-gets another one, which is loaded anew.
+Once it is over, its changes can still be stored, but nothing is acquired any more; the next request
+gets a new one, which is loaded again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 class LedState(enum.Enum):
-    """How far it is."""
+    """State of a led share-partition."""
 
     LOADING = enum.auto()
     ACTIVE = enum.auto()
@@ -57,15 +57,15 @@ class LedState(enum.Enum):
 
 
 class GroupSettings(Protocol):
-    """Where settings of share groups are known."""
+    """Source of share group settings."""
 
     def settings_of(self, group_id: str) -> ShareGroupSettings:
-        """What holds for a group now."""
+        """Current settings of a group."""
         ...
 
 
 class ShareParts(NamedTuple):
-    """What all share-partitions of a broker are handed."""
+    """Parts shared by all share-partitions of a broker."""
 
     clock: Clock
     timers: Timers
@@ -78,20 +78,20 @@ class Owner(Protocol):
     """Has all of them."""
 
     def is_over(self, led: LedSharePartition) -> None:
-        """It has ended of itself."""
+        """Called when it has ended by itself."""
         ...
 
     def has_settled(self, led: LedSharePartition) -> None:
-        """It is loaded, or what it had to store of itself is stored, or cannot be."""
+        """Called when it is loaded, or its own changes are stored, or cannot be."""
         ...
 
     def has_stored(self, led: LedSharePartition) -> None:
-        """What a member did is stored, or cannot be."""
+        """Called when a member's changes are stored, or cannot be."""
         ...
 
 
 class Taken(NamedTuple):
-    """What a member has acquired, and the batches with it."""
+    """Records that a member has acquired, and their batches."""
 
     acquired: list[Acquired]
     records: Slice
@@ -100,7 +100,7 @@ class Taken(NamedTuple):
 
 
 class LedSharePartition:
-    """Records in flight, the timer of their locks, and those who wait for records."""
+    """Records in flight, the timer of their locks, and the waiting fetches."""
 
     def __init__(
         self,
@@ -113,14 +113,14 @@ class LedSharePartition:
         self.partition = partition
         self.state = LedState.LOADING
         self.failure: ApiError | None = None
-        """Why it is over."""
+        """Reason why it is over."""
         self._parts = parts
         self._owner = owner
         self._records = InFlightRecords(RecordRanges(0), parts.groups.settings_of(key.group_id))
         self._writer = StateWriter(parts.store, key, partition.leader_epoch, self._position)
         self._watchers = Watchers(str(self), parts.timers)
         self._is_releasing = False
-        """Whether more of what members have left behind is to be released."""
+        """True if more of the records that members left behind are to be released."""
         self._lock_timer: Cancellable | None = None
         self._lock_timer_ms = NEVER_MS
         self._acknowledging = 0
@@ -132,7 +132,7 @@ class LedSharePartition:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits to be released, stored or loaded, or is about to."""
+        """True if nothing waits to be released, stored or loaded, or is about to."""
         is_busy = self._is_releasing or self._acknowledging > 0
         return self._writer.is_idle and not is_busy and self.state is not LedState.LOADING
 
@@ -143,7 +143,7 @@ class LedSharePartition:
 
     @property
     def can_acquire(self) -> bool:
-        """Whether a member could acquire something, if the log has it."""
+        """True if a member could acquire records, if the log has any."""
         if self.state is not LedState.ACTIVE:
             return False
         self._refresh()
@@ -160,7 +160,7 @@ class LedSharePartition:
     # Loading
 
     def load(self) -> None:
-        """Read what is stored; what waits is woken when that is done."""
+        """Read the stored state; waiting fetches are woken when that is done."""
         reading = self._parts.store.read(self.key, self.partition.leader_epoch)
         reading.map(self._begin).then(self._loaded, self._not_loaded)
 
@@ -254,7 +254,7 @@ class LedSharePartition:
         try:
             transition = yield from self._records.acknowledge(member_id, batches, now_ms)
         except BaseException:
-            # What was taken back is locked again, or available: locks that expired were passed by.
+            # Reverted records are locked again, or available: expired locks were skipped.
             self._acknowledging -= 1
             self._arm()
             self._watchers.wake()
@@ -262,8 +262,8 @@ class LedSharePartition:
             raise
         self._acknowledging -= 1
         start = self._records.ranges.start
-        # Else the next leader may deliver again what is finished here without being stored, as
-        # when a lock expired for the last time and no replica was there.
+        # Else the next leader may redeliver records finished here and not stored, as
+        # when a lock expired for the last time while no replica was available.
         is_start_owed = start > self._writer.start_offset and any(
             batch.first < start for batch in batches
         )
@@ -301,7 +301,7 @@ class LedSharePartition:
             self._owner.has_stored(self)
 
     def _not_released(self, error: Exception) -> None:
-        """What members have left behind comes again when its locks expire."""
+        """Handle a failed release: the records become available again when their locks expire."""
         self._is_releasing = False
         self._not_stored(error)
 
@@ -346,7 +346,7 @@ class LedSharePartition:
         return self._parts.groups.settings_of(self.key.group_id)
 
     def _refresh(self) -> None:
-        """Go by the settings and the log's start as they are now."""
+        """Apply the current settings and log start offset."""
         self._records.settings = self._settings
         self._records.log_starts_at(self.partition.log.log_start_offset)
 
@@ -396,4 +396,4 @@ ENDS = {
     ErrorCode.GROUP_ID_NOT_FOUND,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 }
-"""Errors after which what is known here counts no more."""
+"""Errors after which the state in memory is void."""

@@ -24,7 +24,7 @@ RELEASED_AT_ONCE: Final = 10
 
 
 class SharePartitions:
-    """Made when a member first asks; given up with leadership, or when a group has left."""
+    """Created at a member's first request; removed with leadership, or when a group has left."""
 
     def __init__(self, parts: ShareParts, replicas: Replicas, max_sessions: int) -> None:
         self.sessions = ShareSessions(max_sessions, self._lost)
@@ -44,7 +44,7 @@ class SharePartitions:
         return sum(led.records_in_flight for led in self._led.values())
 
     def find(self, group_id: str, wanted: TopicPartition) -> LedSharePartition | None:
-        """What is served of a group in a partition, if anything is."""
+        """The led share-partition of a group, if there is one."""
         return self._led.get(SharePartition(group_id, wanted.topic_id, wanted.partition))
 
     def obtain(self, group_id: str, wanted: TopicPartition, topic: str) -> LedSharePartition:
@@ -65,12 +65,12 @@ class SharePartitions:
         return led
 
     def partition_changed(self, partition: Partition, is_leader: bool) -> None:  # noqa: ARG002
-        """The role of a replica has changed, or an epoch was missed: what was known is void."""
+        """Forget the state: the role of a replica has changed, or an epoch was missed."""
         for led in list(self._by_partition.get(partition, {}).values()):
             self._end(led)
 
     def end_session(self, session: ShareSession) -> None:
-        """The member is gone: others may have what it held."""
+        """Remove a member that is gone: its records become available to others."""
         if self.sessions.remove(session):
             self._lost(session)
 
@@ -80,7 +80,7 @@ class SharePartitions:
             self._end(led)
 
     def is_over(self, led: LedSharePartition) -> None:
-        """It has ended of itself: whoever asks next gets another."""
+        """Forget one that has ended by itself: the next request gets a new one."""
         self._forget(led)
 
     def has_settled(self, led: LedSharePartition) -> None:
@@ -89,7 +89,7 @@ class SharePartitions:
             self._end(led)
 
     def has_stored(self, led: LedSharePartition) -> None:
-        """Nothing waits for it any more, if it is the last of its group."""
+        """Forget a group that has no session left, once its changes are stored."""
         self._drop_unused(led.key.group_id)
 
     def _lost(self, session: ShareSession) -> None:
@@ -97,9 +97,9 @@ class SharePartitions:
         self._leave(session, [])
 
     def _leave(self, session: ShareSession, left: list[LedSharePartition]) -> None:
-        """Take the member out of all partitions, some at a time, and then release what it held.
+        """Remove the member from all partitions, some at a time, and then release its records.
 
-        All are busy before the first is not: a group without sessions is forgotten then.
+        All are busy before the first is idle: a group without sessions is forgotten then.
         """
         partitions, (group_id, member_id) = session.partitions, session.member
         for _ in range(min(LEFT_AT_ONCE, len(partitions))):
@@ -122,9 +122,10 @@ class SharePartitions:
             self._drop_unused(group_id)
 
     def _drop_unused(self, group_id: str) -> None:
-        """Forget a group without sessions: whoever comes next reads what is stored by then.
+        """Forget a group without sessions: the next request reads the stored state.
 
-        What still waits to be stored keeps its place: read before that, it would come again.
+        A partition with changes to store is kept: read before that, its records would be
+        redelivered.
         """
         if self.sessions.has_group(group_id):
             return

@@ -1,8 +1,8 @@
-"""Which partitions each member of a share group reads here, from one request to the next.
+"""Share sessions: the partitions that each member of a share group reads here, between requests.
 
 A session is opened by a ShareFetch of epoch 0 and closed by epoch -1, or with its connection; each
-request in between has the next epoch, so that none is taken twice. What its member has acquired is
-released when it ends, unless the member itself opens a new one.
+request in between has the next epoch, so that none is applied twice. Records that its member has
+acquired are released when it ends, unless the member itself opens a new one.
 
 Source: `SharePartitionManager.newContext` and `ShareSessionCache` in Apache Kafka 4.3.1.
 """
@@ -49,7 +49,7 @@ class Client(Protocol):
 
 
 class ShareSession:
-    """What one member reads."""
+    """Partitions that one member reads."""
 
     __slots__ = ("client", "epoch", "is_open", "member", "partitions")
 
@@ -58,7 +58,7 @@ class ShareSession:
         self.partitions: OrderedDict[TopicPartition, None] = OrderedDict()
         """In the order in which they are read."""
         self.epoch = next_epoch(OPENING_EPOCH)
-        """That of the request to come."""
+        """Epoch of the next request."""
         self.client = client
         self.is_open = True
 
@@ -68,7 +68,7 @@ class ShareSession:
             self.partitions.move_to_end(partition)
 
     def turn(self, most: int) -> list[TopicPartition]:
-        """Those to look at now, `most` at most: other ones come first each time."""
+        """Partitions to read now, `most` at most: others come first each time."""
         partitions = self.partitions
         if len(partitions) > most:
             turn = list(islice(partitions, most))
@@ -84,7 +84,7 @@ class ShareSessions:
     """All sessions of a broker: `group.share.max.share.sessions` at most."""
 
     def __init__(self, limit: int, on_end: Callable[[ShareSession], None]) -> None:
-        """`on_end` is told of sessions that end with their connection."""
+        """`on_end` is called for sessions that end with their connection."""
         self._limit = limit
         self._partition_count = 0
         self._on_end = on_end
@@ -96,7 +96,7 @@ class ShareSessions:
         return len(self._sessions)
 
     def has_group(self, group_id: str) -> bool:
-        """Whether any member of the group has a session."""
+        """Return whether any member of the group has a session."""
         return group_id in self._by_group
 
     def open(self, member: Member, client: Client | None) -> ShareSession:
@@ -147,7 +147,7 @@ class ShareSessions:
         self._partition_count += 1
 
     def forget(self, session: ShareSession, partition: TopicPartition) -> None:
-        """Read it no more."""
+        """Remove a partition from a session."""
         if session.is_open and partition in session.partitions:
             del session.partitions[partition]
             self._partition_count -= 1

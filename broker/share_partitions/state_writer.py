@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from coordinator.share_state.state import SharePartition, StateBatch
 
 BATCHES_AT_ONCE: Final = 1000
-"""Fixed by how long encoding and applying them holds up the event loop."""
+"""Fixed: encoding and applying them blocks the event loop."""
 RETRIABLE: Final = {
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -54,9 +54,9 @@ class StateWriter:
         leader_epoch: int,
         position: Callable[[], tuple[int, int]],
     ) -> None:
-        """`position` gives the start offset and the number of finished records from there on.
+        """`position` returns the start offset and the number of finished records from there on.
 
-        It is asked when a write begins, as it may have moved by then.
+        It is called when a write begins, as it may have moved by then.
         """
         self._store = store
         self._key = key
@@ -67,15 +67,15 @@ class StateWriter:
         self.epoch = -1
         """The state epoch, once it is known."""
         self.start_offset = NO_START_OFFSET
-        """What is stored of it, as far as is known."""
+        """Stored start offset, as far as known."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether all is stored."""
+        """True if all changes are stored."""
         return not self._is_writing and not self._waiting
 
     def write(self, batches: Sequence[StateBatch]) -> Deferred[None]:
-        """Store changes; fails with an ApiError as members are to be told it."""
+        """Store changes; fails with an ApiError suitable for members."""
         stored: Deferred[None] = Deferred()
         self._waiting.append((batches, stored))
         if not self._is_writing:
@@ -121,9 +121,9 @@ class StateWriter:
 
 
 def as_fetched(error: Exception) -> Exception:
-    """As `as_told`, for who fetches: Apache Kafka's share consumer ends at errors of coordinators.
+    """As `as_told`, for fetches: Apache Kafka's share consumer ends at errors of coordinators.
 
-    Of those that it asks again after, OFFSET_NOT_AVAILABLE comes closest.
+    Of the errors that it retries, OFFSET_NOT_AVAILABLE comes closest.
     """
     told = as_told(error)
     if isinstance(told, ApiError) and told.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
@@ -132,7 +132,7 @@ def as_fetched(error: Exception) -> Exception:
 
 
 def as_told(error: Exception) -> Exception:
-    """An error of the share coordinator, as members of the group are told it."""
+    """Convert an error of the share coordinator to the one for members of the group."""
     if not isinstance(error, ApiError):
         return error
     if error.code in TOLD:

@@ -1,8 +1,8 @@
-"""The share coordinators of the cluster, for whoever needs one: `BrokerServices.share_state`.
+"""Client of the share coordinators of the cluster: `BrokerServices.share_state`.
 
-The coordinator of a share-partition is on whichever broker leads its partition of the internal
-topic: on this one it is called, on another it is asked. While it moves, loads or cannot be reached,
-it is asked again, for a while (`share.state.retry.timeout.ms`).
+The coordinator of a share-partition is on the broker that leads its partition of the internal
+topic: on this one it is called, on another it gets a request. While it moves, loads or is
+unreachable, the call is retried for a while (`share.state.retry.timeout.ms`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PASSING: Final = {
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.REQUEST_TIMED_OUT,
 }
-"""Also what a coordinator says that has not heard of a new topic."""
+"""Retriable errors, including those of a coordinator that does not know a new topic yet."""
 
 
 class OtherBrokers(Protocol):
@@ -64,15 +64,15 @@ class OtherBrokers(Protocol):
         answered: Callable[[Response | None], None],
         /,
     ) -> None:
-        """Ask one, on a connection for one purpose; `answered(None)` if there is no answer."""
+        """Send on a connection for one purpose; `answered(None)` if there is no response."""
 
 
 class Reach(NamedTuple):
-    """How coordinators are reached from this broker."""
+    """Access to coordinators from this broker."""
 
     broker_id: int
     coordinators: ShareStateCoordinators
-    """Those of this broker."""
+    """Share coordinators of this broker."""
     internal_topics: InternalTopics
     others: OtherBrokers
     timers: Timers
@@ -81,17 +81,17 @@ class Reach(NamedTuple):
 
 
 class ClusterShareState:
-    """All that is asked of share coordinators; see `ShareStateStore`."""
+    """Client of the share coordinators of the cluster; see `ShareStateStore`."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
         self._writes: dict[SharePartition, deque[Callable[[], None]]] = {}
-        """Those that wait for an earlier one of their share-partition, which is under way."""
+        """Writes that wait for an earlier one of their share-partition, which is under way."""
 
     def initialise(
         self, partition: SharePartition, state_epoch: int, start_offset: int
     ) -> Deferred[None]:
-        """Begin the state of a share-partition anew."""
+        """Initialise the state of a share-partition."""
         return self._begin(Initialise(partition, state_epoch, start_offset))
 
     def read(self, partition: SharePartition, leader_epoch: int) -> Deferred[StoredState]:
@@ -112,7 +112,7 @@ class ClusterShareState:
         return written
 
     def read_summary(self, partition: SharePartition) -> Deferred[StateSummary]:
-        """Where a share-partition starts."""
+        """Start offset and summary of a share-partition's state."""
         return self._begin(ReadSummary(partition))
 
     def delete(self, partition: SharePartition) -> Deferred[None]:
@@ -159,7 +159,7 @@ class _Attempts(Generic[AnswerT]):
         self._pause_ms = FIRST_PAUSE_MS
 
     def next(self) -> None:
-        """Ask whoever coordinates the share-partition now."""
+        """Ask the current coordinator of the share-partition."""
         ready = self._reach.internal_topics.when_ready(SHARE_KEY)
         ready.then(self._outcome.guard(self._ask), self._failed)
 

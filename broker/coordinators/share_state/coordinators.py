@@ -81,7 +81,7 @@ class ShareStateCoordinators(Shards[ShareStateShardRuntime]):
         ]
 
     def stop(self) -> None:
-        """Serve no more."""
+        """Stop serving."""
         for series in self._series:
             series.cancel()
         super().stop()
@@ -91,7 +91,7 @@ class ShareStateCoordinators(Shards[ShareStateShardRuntime]):
     def initialise(
         self, partition: SharePartition, state_epoch: int, start_offset: int
     ) -> Deferred[None]:
-        """Begin the state of a share-partition anew."""
+        """Initialise the state of a share-partition."""
         return self._ask(
             partition,
             lambda shard, reply, now_ms: shard.handle_initialise(
@@ -114,7 +114,7 @@ class ShareStateCoordinators(Shards[ShareStateShardRuntime]):
         )
 
     def read_summary(self, partition: SharePartition) -> Deferred[StateSummary]:
-        """Where a share-partition starts."""
+        """Start offset and summary of a share-partition's state."""
         return self._ask(
             partition, lambda shard, reply, _: shard.handle_read_summary(partition, reply)
         )
@@ -140,13 +140,13 @@ class ShareStateCoordinators(Shards[ShareStateShardRuntime]):
     # Clean-up
 
     def prune(self) -> None:
-        """Drop what the logs need not keep."""
+        """Delete records that the logs need not keep."""
         for shard in self.active_shards():
             with contained(f"pruning of {shard.partition.topic}-{shard.partition.index}"):
                 shard.prune()
 
     async def snapshot_cold(self) -> None:
-        """Write anew what was not written for long, in slices."""
+        """Rewrite share states that have not been written for long, in slices."""
         slices = self.slices()
         for shard in list(self.active_shards()):
             snapshots = shard.share_states.snapshot_cold(self.clock.now_ms())

@@ -1,4 +1,4 @@
-"""Where partitions end for consumers, asked of whoever leads them: how much a share group lags."""
+"""End offsets of partitions for consumers, from their leaders: the basis of a share group's lag."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What share groups have share coordinators do: initialise and forget the state of partitions.
+"""Requests of share groups to share coordinators: initialise and delete the state of partitions.
 
-A group notes what it is about to ask for, asks once that is committed, and notes the answer. If the
-group moves to another broker meanwhile, that one asks again.
+A group notes a request, sends it once that is committed, and notes the answer. If the group moves
+to another broker meanwhile, that one sends it again.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ASKED_AT_ONCE: Final = 100
-"""Partitions that share coordinators are asked about together, for one group."""
+"""Partitions of one group in concurrent requests to share coordinators."""
 
 
 class GroupStates:
-    """Asks for share groups that this broker coordinates. `BrokerServices.group_states`."""
+    """Requests for share groups that this broker coordinates. `BrokerServices.group_states`."""
 
     def __init__(self, share_state: ClusterShareState, slices: Callable[[], Slices]) -> None:
         self._share_state = share_state
         self._slices = slices
 
     async def initialise(self, shard: GroupShardRuntime, wanted: Initialisation) -> Errors:
-        """Begin states anew, and note which ones were; returns the errors of the others."""
+        """Initialise states, and note which ones were; return the errors of the others."""
         offsets, group_id = wanted.start_offsets, wanted.group_id
 
         def ask(place: Place) -> Deferred[None]:

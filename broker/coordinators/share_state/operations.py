@@ -1,6 +1,6 @@
-"""The five things that are asked of share coordinators: of those here, or in a request to others.
+"""The five operations of share coordinators: on this broker, or in a request to another.
 
-Each is about one share-partition.
+Each concerns one share-partition.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Operation(Protocol[AnswerT]):
 
     @property
     def partition(self) -> SharePartition:
-        """Whose state it is about."""
+        """Share-partition of the state."""
 
     def ask(self, coordinators: ShareStateCoordinators) -> Deferred[AnswerT]:
         """Ask a coordinator of this broker."""
@@ -61,12 +61,12 @@ class Operation(Protocol[AnswerT]):
         """The request for another broker's."""
 
     def answer(self, told: object) -> AnswerT:
-        """What an answer without error says; `told` is that of the one partition."""
+        """Result of a response without an error; `told` is the part for the one partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Initialise:
-    """Begin anew."""
+    """Initialise a state."""
 
     version: ClassVar = 0
     partition: SharePartition
@@ -89,7 +89,7 @@ class Initialise:
         )
 
     def answer(self, told: object) -> None:
-        """Nothing but that it is done."""
+        """No result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Write:
         )
 
     def answer(self, told: object) -> None:
-        """Nothing but that it is done."""
+        """No result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +204,11 @@ class Delete:
         )
 
     def answer(self, told: object) -> None:
-        """Nothing but that it is done."""
+        """No result."""
 
 
 def answer_of(operation: Operation[AnswerT], response: Response | None) -> AnswerT:
-    """What the response to an operation's request says; None stands for no response.
+    """Result in the response to an operation's request; None stands for no response.
 
     Raises ApiError: NETWORK_EXCEPTION if there was none, or the one that it has.
     """

@@ -38,7 +38,7 @@ class ShareStateShardRuntime(ShardRuntime[ShareStateRecord]):
         self.share_states.replay(record, log_offset)
 
     def loaded(self, now_ms: int) -> ShareStateEffects:  # noqa: ARG002  (no timers here)
-        """Nothing is due."""
+        """No effects: no timers are due."""
         return ShareStateEffects()
 
     def unloaded(self) -> ShareStateEffects:

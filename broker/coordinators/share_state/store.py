@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 class ShareStateStore(Protocol):
     """Share coordinators, wherever they are. `BrokerServices.share_state`.
 
-    A coordinator that cannot be reached, that is loading or that has moved is asked again for a
-    while; after that a Deferred fails with its error. Other errors fail it at once: ApiError
-    FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH, INVALID_REQUEST where nothing was initialised, and
+    Requests to a coordinator that is unreachable, loading or moved are retried for a while; after
+    that a Deferred fails with the error. Other errors fail it at once: ApiError
+    FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH, INVALID_REQUEST without an initialised state, and
     UNKNOWN_TOPIC_OR_PARTITION.
     """
 
