@@ -1,7 +1,7 @@
-"""Which of many filters match an entry of an access control list, without asking each of them.
+"""Filters that match an entry of an access control list, found without trying each.
 
-A request of 32 KB has 4,000 filters, and a list may have thousands of entries. A filter says four
-things of an entry, each exactly or not at all; so the filters that match one are in 16 places.
+A request of 32 KB has 4,000 filters, and a list may have thousands of entries. A filter has four
+criteria for an entry, each exact or absent; so the filters that match an entry are in 16 places.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NumberedFilters:
     def __init__(
         self, filters: Sequence[AclFilter], numbers: Iterable[int], *, are_all_told: bool
     ) -> None:
-        """Of filters that want the same, only the first is told of unless `are_all_told`."""
+        """Of equal filters, only the first is reported unless `are_all_told`."""
         self._numbers: defaultdict[Wanted, list[int]] = defaultdict(list)
         for number in numbers:
             one = filters[number]

@@ -102,7 +102,7 @@ class Acls:
         return found
 
     async def create(self, bindings: Sequence[AclBinding]) -> list[ApiError | None]:
-        """Add entries; returns what is wrong with each of them, in their order."""
+        """Add entries; return the error of each of them, in order."""
         slices = self._slices()
         errors = [self._refusal(binding) async for binding in slices.each(bindings)]
         news: defaultdict[ResourcePattern, list[AccessControlEntry]] = defaultdict(list)
@@ -121,10 +121,10 @@ class Acls:
         ]
 
     async def delete(self, filters: Sequence[AclFilter]) -> list[list[Deletion] | ApiError]:
-        """Delete what the filters match; returns what each of them did match, or is wrong with it.
+        """Delete the entries that match; return the matches of each filter, or its error.
 
-        An entry that several filters match is the first one's, with AclAuthorizer; with
-        StandardAuthorizer it is each one's, and the matches are bounded: ApiError INVALID_REQUEST.
+        An entry that several filters match belongs to the first one, with AclAuthorizer; with
+        StandardAuthorizer to each of them, and the matches are bounded: ApiError INVALID_REQUEST.
         """
         found: dict[ResourcePattern, dict[AccessControlEntry, list[int]]] = {}
 
@@ -135,7 +135,7 @@ class Acls:
                 matched = {
                     entry: numbers for entry in present if (numbers := wanted.matching(entry))
                 }
-                found[pattern] = matched  # anew after a concurrent change
+                found[pattern] = matched  # again after a concurrent change
                 return tuple(entry for entry in present if entry not in matched)
 
             return remaining
@@ -175,7 +175,7 @@ class Acls:
     async def _check_count(
         self, relevant: Mapping[ResourcePattern, NumberedFilters], slices: Slices
     ) -> None:
-        """Raise ApiError if so many matches are too many, as by StandardAuthorizer."""
+        """Raise ApiError if there are too many matches, as by StandardAuthorizer."""
         count = 0
         for pattern, entries in list(self.authorizer.index.items()):
             wanted = relevant.get(pattern)
@@ -252,7 +252,7 @@ async def _numbered(filters: Iterable[AclFilter], slices: Slices) -> dict[str | 
 
 
 def authorizer_settings(config: BrokerConfig) -> AuthorizerSettings:
-    """What a configuration says of authorisation."""
+    """Authorization settings of a configuration."""
     named = (one.strip() for one in config.super_users.split(";"))
     return AuthorizerSettings(
         super_users=frozenset(filter(None, named)),
@@ -263,7 +263,7 @@ def authorizer_settings(config: BrokerConfig) -> AuthorizerSettings:
 
 
 def _flaw_of_host(host: str) -> str | None:
-    """What StandardAuthorizer has against a host, if anything."""
+    """StandardAuthorizer's objection to a host, if any."""
     if not host:
         return "Host pattern cannot be null or empty"
     if is_range(host):
@@ -275,7 +275,7 @@ def _flaw_of_host(host: str) -> str | None:
 
 
 def _flaw(binding: AclBinding) -> str | None:
-    """Why an entry cannot be; in the words of Apache Kafka's StandardAuthorizer."""
+    """Reason why an entry is invalid; in the words of Apache Kafka's StandardAuthorizer."""
     pattern, entry = binding
     words = (
         ("resourceType", pattern.resource_type, pattern.resource_type in _TYPES),
@@ -294,7 +294,7 @@ def _flaw(binding: AclBinding) -> str | None:
 
 
 def _unusable(wanted: AclFilter) -> ApiError | None:
-    """Why StandardAuthorizer takes no such filter; to AclAuthorizer it only matches nothing."""
+    """Reason why StandardAuthorizer refuses a filter; for AclAuthorizer it only matches nothing."""
     if not wanted.resource_type or not wanted.pattern_type:
         return ApiError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
     if not wanted.operation or not wanted.permission_type:
@@ -303,13 +303,13 @@ def _unusable(wanted: AclFilter) -> ApiError | None:
 
 
 def _unknown(wanted: AclFilter, unread: Mapping[ResourcePattern, StoreError]) -> ApiError | None:
-    """Why nobody knows what a filter matches: a list that it names could not be read."""
+    """Error of a filter whose matches are unknown: a list that it names could not be read."""
     errors = (error for pattern, error in unread.items() if wanted.matches_pattern(pattern))
     return _api_error(next(errors, None))
 
 
 def _api_error(error: StoreError | None) -> ApiError | None:
-    """What a client is told of a write that did not happen, or may not have."""
+    """Client's error for a write that failed, or may have."""
     if error is None:
         return None
     if isinstance(error, TooLargeError):

@@ -1,8 +1,8 @@
 """Creates topics on first use, by Metadata or FindCoordinator (`auto.create.topics.enable`).
 
-Creation runs in the background; the client retries. No topic is created twice at a time, nor more
-partitions at a time than one request may create. What is asked for while topics are being created
-is created together afterwards, as each creation looks at the names of all topics.
+Creation runs in the background; the client retries. A topic is created once at a time, and at most
+as many partitions at a time as one request may create. Topics requested while others are being
+created are created together afterwards, as each creation looks at the names of all topics.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ class AutoTopics:
         self._under_way: dict[str, int] = {}
         self._keys_under_way: dict[str, str] = {}
         self._keys: dict[str, str] = {}
-        """Names of the topics there are by what they collide on, as of a revision of metadata."""
+        """Existing topics by collision key, as of a revision of metadata."""
         self._keys_revision = -1
         self._waiting: list[NewTopic] = []
         self._is_creating = False
         self._partitions_under_way = 0
         self.is_alone = True
-        """Whether no other broker can ever join: then no replication factor above 1 can be met."""
+        """True if no other broker can ever join: then no replication factor above 1 can be met."""
 
     def request(self, name: str) -> ErrorCode:
         """Begin to create a topic; returns the error code for the client until it exists."""
@@ -144,9 +144,9 @@ class AutoTopics:
             logger.warning("topic %s not created: %s", topic.name, result)
 
     def _collides(self, name: str) -> bool:
-        """Whether a topic has a name that differs in periods and underscores only.
+        """Return whether a topic has a name that differs in periods and underscores only.
 
-        A request may name thousands of topics: not all that there are are looked at for each.
+        A request may name thousands of topics: existing ones are not all compared with each.
         """
         key = collision_key(name)
         if "_" not in key:
@@ -159,7 +159,7 @@ class AutoTopics:
         return any(other != name for other in others)
 
     def _is_too_much(self, topic: NewTopic) -> bool:
-        """Whether this would exceed `max.new.partitions.per.request`, with those being created."""
+        """Return whether this, with those under way, exceeds `max.new.partitions.per.request`."""
         wanted = self._partitions_under_way + topic.partitions
         return wanted > self._config.max_new_partitions_per_request
 

@@ -1,7 +1,7 @@
 """This broker's configuration while it runs: its file and the dynamic settings over it.
 
-Each change that a notification announces is passed to the listeners, as a whole configuration.
-What a client wants to set is shown to those who can tell whether it will work, before it is stored.
+Each announced change is passed to the listeners, as a whole configuration. A client's settings are
+validated by the parts concerned, before they are stored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class InThread(Protocol):
     """Runs a function on a thread."""
 
     def __call__(self, work: Callable[[], T]) -> Awaitable[T]:
-        """Its result, or what it raises."""
+        """Return its result, or raise its exception."""
 
 
 class BrokerConfigs:
@@ -93,7 +93,7 @@ class BrokerConfigs:
         return await self._run(partial(self._stored.storable, settings))
 
     async def resolved(self, settings: Mapping[str, str]) -> Mapping[str, str]:
-        """What settings mean that a client sends. Raises ConfigError."""
+        """Resolve the config provider references in a client's settings. Raises ConfigError."""
         if not needs_a_thread(settings):
             return settings
         return await self._run(partial(self._stored.resolved, settings))
@@ -137,7 +137,7 @@ class BrokerConfigs:
         return settings
 
     async def _renewed(self, stored: Mapping[str, str]) -> Mapping[str, str]:
-        """Encrypt with the new secret what was encrypted with `password.encoder.old.secret`."""
+        """Encrypt with the new secret the passwords under `password.encoder.old.secret`."""
         if self._file.password_encoder_old_secret is None or not needs_a_thread(stored):
             return stored
         renewed = await self._run(partial(self._stored.kept_with_old_secret, stored))

@@ -45,7 +45,7 @@ def group_entity(group_id: str) -> str:
 
 
 class GroupConfigs:
-    """What is configured for single groups (GROUP resources)."""
+    """Configuration of single groups (GROUP resources)."""
 
     def __init__(
         self, store: MetadataStore, dynamic: DynamicConfigs, broker: Callable[[], BrokerConfig]
@@ -55,7 +55,7 @@ class GroupConfigs:
         self._broker = broker
         self._overrides: dict[str, Mapping[str, str]] = {}
         self._values: dict[str, Mapping[str, Value]] = {}
-        """What holds of them."""
+        """Effective values of each group."""
         dynamic.on_change(self._changed)
 
     @property
@@ -70,7 +70,7 @@ class GroupConfigs:
     def value(self, group_id: str, name: str, default: V) -> V:
         """The group's own value of a key, within the broker's bounds.
 
-        Without one, what the broker is configured with now, or `default` if that never changes.
+        Without one, the broker's current value, or `default` if that never changes.
         """
         own = self._values.get(group_id, NOTHING)
         if name in own:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2
 LISTS_KEPT = 10_000
-"""Above it sharing begins anew. Fixed: on a hundred brokers, as many orders of three are usual."""
+"""Number of lists above which sharing starts over. Fixed: on a hundred brokers, as many orders of
+three are usual.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,11 @@ class TopicMetadata:
     topic_id: UUID
     partitions: dict[int, UpdateMetadataPartitionState] = field(default_factory=dict)
     revision: int = 0
-    """Changes with every update of the topic; answers made of the topic are valid until then."""
+    """Changes with every update of the topic; responses built from it are valid until then."""
 
     @property
     def has_all_leaders(self) -> bool:
-        """Whether every partition has a leader."""
+        """True if every partition has a leader."""
         return all(state.leader >= 0 for state in self.partitions.values())
 
 
@@ -76,7 +78,7 @@ class MetadataCache:
         self.brokers: dict[int, LiveBroker] = {}
         self.topics: dict[str, TopicMetadata] = {}
         self.is_awaited = False
-        """Whether this broker has just joined a cluster and has had no UpdateMetadata yet."""
+        """True if this broker has just joined a cluster and has had no UpdateMetadata yet."""
         self.revision = 0
         """Changes with every update of anything."""
         self.created_revision = 0
@@ -85,7 +87,7 @@ class MetadataCache:
         """Answers made from the cache, under keys of their makers; emptied by each update."""
         self._names: dict[UUID, str] = {}
         self._lists: dict[tuple[int, ...], list[int]] = {}
-        """Lists of brokers in the states, which nobody changes."""
+        """Immutable lists of brokers in the states, shared."""
         self._listeners: list[Callable[[UpdateMetadataRequest], None]] = []
         self._waiters: dict[asyncio.Future[None], Callable[[], bool]] = {}
         self.on_failure: Callable[[str, BaseException], None] = log_failure
@@ -103,7 +105,7 @@ class MetadataCache:
         for listener in self._listeners:
             try:
                 listener(request)
-            except Exception as error:  # noqa: BLE001 - told
+            except Exception as error:  # noqa: BLE001 - reported
                 self.on_failure("a listener to metadata", error)
         self._wake_waiters()
         return UpdateMetadataResponse(error_code=ErrorCode.NONE)
@@ -129,7 +131,7 @@ class MetadataCache:
             self._waiters.pop(waiter, None)
 
     def is_alive(self, broker_id: int) -> bool:
-        """Whether a broker is registered."""
+        """Return whether a broker is registered."""
         return broker_id in self.brokers
 
     def topic(self, name: str) -> TopicMetadata | None:

@@ -1,7 +1,7 @@
 """Internal topics of Kafka Streams applications that are being created, or could not be.
 
-Every heartbeat of a group asks for the topics that are missing. A topic is created once at a time,
-and after a failure not again for two heartbeats, which tell the application why.
+Every heartbeat of a group requests the missing topics. A topic is created by one request at a time,
+and after a failure not again for two heartbeats, which report the reason to the application.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class StreamsTopics:
         self._failures: dict[str, _Failure] = {}
 
     def begin(self, names: Iterable[str], now_ms: int) -> list[str]:
-        """Those of the topics that are to be created now; each is then `created` or `failed`."""
+        """The topics to create now; each must then be `created` or `failed`."""
         wanted = [
             name
             for name in names
@@ -42,7 +42,7 @@ class StreamsTopics:
         self._under_way.discard(name)
 
     def failed(self, name: str, message: str, now_ms: int, until_ms: int) -> None:
-        """The topic could not be created, and nobody tries again before `until_ms`."""
+        """Note a failure to create a topic, which is not retried before `until_ms`."""
         self._under_way.discard(name)
         self._failures.pop(name, None)
         self._failures[name] = _Failure(message, until_ms)
@@ -57,7 +57,7 @@ class StreamsTopics:
             del self._failures[first]
 
     def failures(self, names: Iterable[str], now_ms: int) -> dict[str, str]:
-        """Why topics could not be created, as long as that is recent."""
+        """Reasons of recent failures to create topics."""
         found = {name: self._failure(name, now_ms) for name in names}
         return {name: failure.message for name, failure in found.items() if failure is not None}
 

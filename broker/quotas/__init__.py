@@ -1,7 +1,6 @@
-"""Quotas of clients: what they may use, what they have used, and how long they have to rest.
+"""Quotas of clients: limits, usage, and throttle times.
 
-Pure: who calls says what time it is. Limits come from `/config` in the metadata store; what is done
-about a client that exceeds one is decided in `broker.requests.request_meter`. Rooms above the
-network may import this, and the network itself for the connections of addresses. Start with
-`client_quotas`.
+Pure: the caller passes the time. Limits come from `/config` in the metadata store; the reaction to
+an exceeded one is in `broker.requests.request_meter`. Packages above the network may import this,
+and the network itself for the connections of addresses. Start with `client_quotas`.
 """

@@ -1,7 +1,7 @@
-"""All quotas of a broker: what is set, and what was used.
+"""All quotas of a broker: limits and usage.
 
 Limits come as configurations of users, client ids and addresses, at the start and with each change.
-While none is set, `is_enabled` is all that a request looks at.
+While none is set, a request only looks at `is_enabled`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ClientQuotas:
         self.connections = ConnectionRates(span, most)
         self.span = span
         self.is_enabled = False
-        """Whether any limit on requests is set."""
+        """True if any limit on requests is set."""
         self.entities: dict[ConfigEntity, Mapping[str, float]] = {}
         """All that is set, as DescribeClientQuotas shows it."""
 
@@ -63,7 +63,7 @@ class ClientQuotas:
         }
 
     async def changed(self, entity_type: str, entity: str, values: Mapping[str, str]) -> None:
-        """Hear what is configured for an entity of any type (`DynamicConfigs.on_change`)."""
+        """Apply the configuration of an entity of any type (`DynamicConfigs.on_change`)."""
         parsed = parse_entity(entity_type, entity)
         if parsed is None:
             return
@@ -117,7 +117,7 @@ class ClientQuotas:
         self.connections.set(address, limit)
 
     def _connection_rate(self, host: str | Default) -> float | None:
-        """What is set for it now."""
+        """Connection rate limit of an address now."""
         limits = self.entities.get(ConfigEntity(ip=host), {})
         return limits.get(QuotaKey.CONNECTION_CREATION_RATE)
 

@@ -1,7 +1,7 @@
-"""How many connections addresses may open per second (KIP-612).
+"""Limit on the connections per second of an address (KIP-612).
 
-One above the limit is accepted, not served, and closed after a while, which slows down a client
-that tries again and again. It does not count: a client that keeps trying gets in at the limit.
+A connection above the limit is accepted, not served, and closed after a while, which slows down a
+client that retries. It does not count: a client that keeps trying gets in at the limit.
 
 Source: kafka.network.ConnectionQuotas.recordIpConnectionMaybeThrottle.
 """
@@ -28,7 +28,7 @@ class ConnectionRates:
         """By address; None stands for all others."""
         self._rates: OrderedDict[str, SampledRate] = OrderedDict()
         self.is_enabled = False
-        """Whether any limit is set."""
+        """True if any limit is set."""
         self.throttle_count = 0
         """Connections that were above a limit."""
 

@@ -1,7 +1,7 @@
-"""Which limit holds for a client, and with whom it shares it.
+"""Limit of a client, and the clients that share it.
 
-The most specific one that is set; all clients for which that is the same one share it, but each
-user and each client id has a default by itself:
+The most specific one that is set; all clients with the same one share it, but each user and each
+client id has a default by itself:
 
     1 a user's client id      /config/users/alice/clients/loader
     2 any client id of a user /config/users/alice/clients/<default>
@@ -12,7 +12,7 @@ user and each client id has a default by itself:
     7 a client id             /config/clients/loader
     8 any client id           /config/clients/<default>
 
-A client without a client id has none that a default would be for.
+A default for client ids does not apply to a client without one.
 
 Source: kafka.server.ClientQuotaManager.DefaultQuotaCallback.
 """
@@ -25,7 +25,7 @@ from controller.security.config_entities import DEFAULT, ConfigEntity
 
 
 class Share(NamedTuple):
-    """Whose use is counted together: a user, a client id, or one of a user."""
+    """Group of clients whose usage is counted together: a user, a client id, or one of a user."""
 
     user: str
     """Empty: of whatever user."""
@@ -75,7 +75,7 @@ class Limits:
 
 
 def _applicable(share: Share) -> tuple[ConfigEntity, ...]:
-    """Whose limits hold for a share, the most specific first."""
+    """Entities whose limits apply to a share, the most specific first."""
     user, client_id = share
     if user and client_id:
         return (

@@ -1,7 +1,7 @@
-"""What clients have used of one kind of quota, against the limits that are set.
+"""Usage of one kind of quota by clients, against their limits.
 
-Client ids are what strangers say, so only so many uses are kept; the one that was looked at longest
-ago is forgotten first. Who is forgotten begins anew. A long client id is kept as its digest.
+Client ids are chosen by strangers, so the number of meters is bounded; the least recently used one
+is forgotten first, and its client starts over. A long client id is kept as its digest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST_KEPT: Final = 250
 
 
 class Metered(NamedTuple, Generic[M]):
-    """What a client has used, with those it shares its limit with, and that limit."""
+    """Usage of a client, with those it shares its limit with, and that limit."""
 
     meter: M
     limit: float
@@ -40,11 +40,11 @@ class Meters(Generic[M]):
         self._limits = Limits()
         self._meters: OrderedDict[Share, M] = OrderedDict()
         self.is_enabled = False
-        """Whether any limit is set."""
+        """True if any limit is set."""
         self.throttle_count = 0
-        """How often a client had to rest for it."""
+        """Number of times a client was throttled."""
         self.throttle_ms = 0
-        """How long, all together."""
+        """Total throttle time."""
 
     def __len__(self) -> int:
         return len(self._meters)
@@ -58,7 +58,7 @@ class Meters(Generic[M]):
         return is_changed
 
     def of(self, user: str, client_id: str) -> Metered[M] | None:
-        """What counts for a client; None if no limit holds for it."""
+        """Usage and limit of a client; None if it has no limit."""
         if not self.is_enabled:
             return None
         share = self._limits.share_of(user, client_id)

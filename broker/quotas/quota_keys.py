@@ -12,7 +12,7 @@ from config.key import INT_MAX, LONG_MAX
 
 
 class QuotaKey(StrEnum):
-    """What can be set for a user, a client id or an address."""
+    """Quota of a user, a client id or an address."""
 
     PRODUCER_BYTE_RATE = "producer_byte_rate"
     """Bytes of Produce requests per second."""
@@ -32,7 +32,7 @@ CLIENT_KEYS: Final = (
     QuotaKey.REQUEST_PERCENTAGE,
     QuotaKey.CONTROLLER_MUTATION_RATE,
 )
-"""Those of users and client ids."""
+"""Quotas of users and client ids."""
 ADDRESS_KEYS: Final = (QuotaKey.CONNECTION_CREATION_RATE,)
 
 LARGEST: Final = {

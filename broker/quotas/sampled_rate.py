@@ -1,4 +1,4 @@
-"""How much of something there was per second of late, to the digit as Apache Kafka finds it.
+"""Recent rate per second of an amount, equal to Apache Kafka's to the digit.
 
 Amounts are gathered in samples of one window each. The rate is the sum of all samples over the time
 since the oldest began; but at least all windows except one count as time, so that a client that has
@@ -7,7 +7,7 @@ just begun is not taken for a fast one:
     10 windows of 1 s and the current one; 1,000 bytes within the first 200 ms of all
     rate   = 1,000 bytes / (10 s + 0.2 s) = 98 bytes/s
 
-A client above its limit rests for so long that the same sum would be within it:
+The throttle time of a client above its limit is such that the same sum would be within it:
 
     limit 50 bytes/s:  rest = (98 - 50) / 50 x 10.2 s = 9.8 s;  1,000 bytes / 20 s = 50 bytes/s
 
@@ -35,12 +35,12 @@ class Span(NamedTuple):
 
 
 def client_span(config: BrokerConfig) -> Span:
-    """That of produce, fetch and request quotas, and of connections."""
+    """Span of produce, fetch and request quotas, and of connections."""
     return Span(config.quota_window_num, config.quota_window_size_seconds * SECOND_MS)
 
 
 def controller_span(config: BrokerConfig) -> Span:
-    """That of changes to the metadata."""
+    """Span of the controller mutation quota."""
     seconds = config.controller_quota_window_size_seconds
     return Span(config.controller_quota_window_num, seconds * SECOND_MS)
 
@@ -68,7 +68,7 @@ class SampledRate:
         self._current = 0
 
     def record(self, amount: float, now_ms: int) -> None:
-        """Add an amount; a negative one takes back what was added."""
+        """Add an amount; a negative one reverts an earlier one."""
         sample = self._at(now_ms)
         sample.amount += amount
         sample.last_ms = now_ms
@@ -93,7 +93,7 @@ class SampledRate:
         return max(elapsed_ms + max(lacking, 0) * window_ms, 1)
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
-        """How long to rest so that the rate is within `limit`, which is positive; 0 if it is."""
+        """Throttle time until the rate is within `limit`, which is positive; 0 if it is."""
         rate = self.per_second(now_ms)
         if rate <= limit:
             return 0

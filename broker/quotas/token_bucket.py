@@ -1,8 +1,8 @@
-"""Permits that come at a steady rate, and pile up while nobody takes any (KIP-599).
+"""Permits that accrue at a steady rate while unused (KIP-599).
 
-A bucket holds as many as come in all windows together. What takes more than there are is let
-through, and the next has to wait until the bucket is out of debt: a request for a thousand
-partitions is not refused for ever because a thousand permits never pile up.
+A bucket holds as many as accrue in all windows together. A request that takes more than there are
+is let through, and the next has to wait until the bucket is out of debt: a request for a thousand
+partitions is not refused for ever because a thousand permits never accrue.
 
     2 permits/s in 11 windows of 1 s: 22 at first
     30 taken:  -8 left, and the next waits for 4 s
@@ -36,7 +36,7 @@ class TokenBucket:
         self._tokens = min(self._seconds * limit, self._tokens - permits)
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
-        """How long until it is out of debt."""
+        """Throttle time until it is out of debt."""
         self._refill(limit, now_ms)
         return rounded_ms(max(0.0, -self._tokens / limit * SECOND_MS))
 

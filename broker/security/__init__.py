@@ -1,5 +1,5 @@
-"""Who a client is, and what it may do.
+"""Authentication and authorization of clients.
 
-Connections (`broker.network`) and handlers use it; it knows neither of them. What is decided here
-is pure: sockets, the metadata store and the clock are handed in.
+Connections (`broker.network`) and handlers use it; it knows neither of them. Decisions here are
+pure: sockets, the metadata store and the clock are handed in.
 """

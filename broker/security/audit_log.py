@@ -1,12 +1,11 @@
-"""Who was refused what, a line each; and who was allowed what, when that is asked for.
+"""Log of denied requests, a line each; and of allowed ones, if enabled.
 
     Principal = User:alice is Denied operation = READ from host = 10.0.0.1
         on resource = Topic:LITERAL:orders for request = Fetch                   (in one line)
 
 The logger and the words are those of Apache Kafka's authorizers (`kafka.authorizer.logger`), at
-INFO for what was denied and at DEBUG for what was allowed. A stranger decides how often there is a
-line and what names stand in it: lines are bounded in number and length, and names cannot break
-them.
+INFO for denied and at DEBUG for allowed requests. Strangers determine the number of lines and the
+names in them: lines are bounded in number and length, and names cannot break them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from protocol.acl_types import AclOperation, ResourceType
 
 LONGEST_NAME = 250
-"""Longer names are cut: no topic has one. Fixed, as it is for people who read the line."""
+"""Length at which names are cut: no topic has a longer one. Fixed, for readability."""
 
 KEY = "audit.log.max.lines.per.second"
 _LINE = "Principal = %s is %s operation = %s from host = %s on resource = %s:%s for request = %s"
@@ -35,7 +34,7 @@ logger = logging.getLogger("kafka.authorizer.logger")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who asked for what."""
+    """A request to authorize."""
 
     principal: str
     host: str
@@ -45,7 +44,7 @@ class Asked:
 
 
 class AuditLog:
-    """The audit log of one broker; lines of what is allowed crowd out none of what is denied."""
+    """The audit log of one broker; allowed requests do not use up the lines of denied ones."""
 
     __slots__ = ("_allowed", "_allowed_level", "_denied", "_now_ms", "tells_allowed")
 
@@ -54,7 +53,7 @@ class AuditLog:
         self._now_ms = now_ms
         self._allowed_level = logging.INFO if config.audit_log_allowed else logging.DEBUG
         self.tells_allowed = logger.isEnabledFor(self._allowed_level)
-        """Whether `note` is wanted of what was allowed, too; most brokers spare themselves that."""
+        """True if allowed requests are logged, too; most brokers avoid that cost."""
         self._denied, self._allowed = (
             LineBudget(logger, f"audit log: {word}", config.audit_log_max_lines_per_second, KEY)
             for word in ("Denied", "Allowed")

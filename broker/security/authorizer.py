@@ -1,4 +1,4 @@
-"""The port of authorisation: who may do what."""
+"""The port of authorization."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Authorizer(Protocol):
         resource_type: ResourceType,
         name: str,
     ) -> bool:
-        """Whether a principal may do this to the resource of that name.
+        """Return whether a principal may do this to the resource of that name.
 
         `principal` is as `User:alice`, `host` the peer's address with a leading slash
         (`Context.client_host`).
@@ -33,13 +33,13 @@ class Authorizer(Protocol):
         resource_type: ResourceType,
         name: str,
     ) -> bool:
-        """As `allows`, of what nobody has asked for: nothing for the audit log.
+        """As `allows`, without the audit log, for checks that are not requests.
 
-        For authorised operations, for what a list leaves out, and where another permission would
-        do as well.
+        For authorised operations, for resources left out of a list, and for alternative
+        permissions.
         """
 
     def allows_any(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
     ) -> bool:
-        """Whether there may be a resource of the type to which it may do this (KIP-679)."""
+        """Return whether there may be a resource of the type to which it may do this (KIP-679)."""

@@ -34,7 +34,7 @@ def java_properties(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def login_sections(environment: Mapping[str, str]) -> dict[str, list[LoginModule]]:
-    """What is in the JAAS file; nothing when none is named. Raises ConfigError."""
+    """Sections of the JAAS file; none if no file is named. Raises ConfigError."""
     path = java_properties(environment).get(FILE_PROPERTY)
     if not path:
         return {}

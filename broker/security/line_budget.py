@@ -1,7 +1,7 @@
-"""How many lines of one kind a log takes in a second, where a stranger decides how many there are.
+"""Limit on log lines of one kind per second, where strangers determine their number.
 
-The rest is counted: that there is more is told in the same second, how many were left out when the
-next line comes.
+The rest is counted: the line at the limit says that more are left out, and the next second's first
+line how many.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class LineBudget:
         self._key = key
         self._second = 0
         self._lines = 0
-        """Those of this second."""
+        """Lines logged in this second."""
         self._left_out = 0
 
     def take(self, second: int) -> bool:

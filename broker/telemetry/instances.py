@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 LEAST_IDLE_MS: Final = 60_000
 INTERVALS_KEPT: Final = 3
-"""A client that has missed so many pushes is forgotten."""
+"""Number of missed pushes after which a client is forgotten."""
 ASKS_AGAIN: Final = {ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE}
 
 
 @dataclass(slots=True)
 class Instance:
-    """One client, and what it is asked for."""
+    """One client, and the metrics requested of it."""
 
     attributes: Mapping[str, str]
     metrics: list[str]
     interval_ms: int
     subscription_id: int
     version: int
-    """Of the subscriptions that this was made of."""
+    """Version of the subscriptions that it was built from."""
     seen_ms: int = 0
     got_ms: int = 0
     pushed_ms: int = 0
@@ -69,12 +69,12 @@ class Instance:
 
     @property
     def idle_limit_ms(self) -> int:
-        """How long without a request it is remembered."""
+        """Time without a request for which it is remembered."""
         return max(LEAST_IDLE_MS, INTERVALS_KEPT * self.interval_ms)
 
 
 class Instances:
-    """By id, `most` at most: who was silent for longest makes room."""
+    """Client instances by id, `most` at most: the least recently active one is evicted."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Instances:
         most: int,
         on_gone: Callable[[UUID], None],
     ) -> None:
-        """`on_gone` is told of those that are forgotten, but not of those who hang up."""
+        """`on_gone` is called for forgotten ones, but not for clients that disconnect."""
         self._subscriptions = subscriptions
         self._most = most
         self._on_gone = on_gone
@@ -97,7 +97,7 @@ class Instances:
         return instance_id in self._by_id
 
     def find(self, instance_id: UUID, attributes: Mapping[str, str], now_ms: int) -> Instance:
-        """The instance of an id, made anew if it is not known or asked for something else now."""
+        """The instance of an id, created if it is unknown or its subscriptions have changed."""
         found = self._by_id.get(instance_id)
         if found is None or found.version != self._subscriptions.version:
             found = self._made(instance_id, attributes if found is None else found.attributes)

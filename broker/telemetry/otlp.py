@@ -1,8 +1,8 @@
-"""What a client pushes: MetricsData of OpenTelemetry's protocol, read by its own library.
+"""Pushed metrics: MetricsData of OpenTelemetry's protocol, read by its own library.
 
 Clients of KIP-714 push gauges and sums; histograms and summaries are left out. Names and values are
-cut, and what is more than a push may have is counted only. Runs on a thread: a push of a megabyte
-takes some tens of milliseconds.
+truncated, and data points beyond the limit of a push are counted only. Runs on a thread: a push of
+a megabyte takes some tens of milliseconds.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ LONGEST: Final = 200
 MOST_LABELS: Final = 20
 """Of one number. Fixed: clients of KIP-714 push five at most."""
 ELEMENTS_PER_POINT: Final = 10
-"""Resources, scopes, metrics and points for each number that is taken: a megabyte can have 500,000
-that are empty. Fixed: what clients push has one or two."""
+"""Resources, scopes, metrics and points per accepted data point: a megabyte can have 500,000 empty
+ones. Fixed: real pushes have one or two.
+"""
 DELTA: Final = 1
 """Temporality of a sum of which only the change is pushed."""
 ORIGIN: Final = "org.apache.kafka."
 PREFIX: Final = "kafka_client_"
-"""Before all names, so that nobody can pose as the broker."""
+"""Prefix of all names, so that clients cannot pose as the broker."""
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -43,7 +44,7 @@ class Point(NamedTuple):
     labels: Labels
     value: float
     is_delta: bool
-    """It is to be added to what was pushed before."""
+    """True if it is added to the value pushed before."""
 
 
 SKIPPED: Final = Point("", (), 0.0, is_delta=False)
@@ -51,7 +52,7 @@ SKIPPED: Final = Point("", (), 0.0, is_delta=False)
 
 
 class Pushed(NamedTuple):
-    """What a push brings."""
+    """Contents of a push."""
 
     points: list[Point]
     left_out: int
@@ -84,7 +85,7 @@ def read(codec: int, data: bytes, most_bytes: int, most_points: int) -> Pushed:
 
 
 def _points(data: Any) -> Iterator[Point | None]:  # noqa: ANN401  (made at import)
-    """Each data point, None for one that is of no use, and SKIPPED for whatever is around them."""
+    """Each data point, None for an unusable one, and SKIPPED for the elements around them."""
     for resource in data.resource_metrics:
         yield SKIPPED
         for scope in resource.scope_metrics:

@@ -29,7 +29,7 @@ class _OfClient:
 
 
 class Series:
-    """`most` at most; what is more is counted and left out, until others are gone."""
+    """At most `most` series; further ones are counted and left out, until others expire."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -48,7 +48,7 @@ class Series:
         points: list[Point],
         keep_until_ms: int,
     ) -> None:
-        """Keep what a client has pushed; `labels` say who that is."""
+        """Keep a client's pushed metrics; `labels` identify the client."""
         client = self._clients.get(instance_id)
         if client is None:
             client = self._clients[instance_id] = _OfClient(labels)
@@ -72,7 +72,7 @@ class Series:
             self._count -= len(gone.values)
 
     def expire(self, now_ms: int) -> None:
-        """Forget what nobody has pushed again for long."""
+        """Forget clients that have not pushed for long."""
         for instance_id in [i for i, one in self._clients.items() if one.keep_until_ms < now_ms]:
             self.forget(instance_id)
 

@@ -1,7 +1,7 @@
-"""One subscription: which metrics it asks which clients for, and how often (KIP-714).
+"""One subscription: the metrics it requests, the clients it matches, and its interval (KIP-714).
 
-Source: `ClientMetricsConfigs` in Apache Kafka. Patterns are RE2's, which take no more time than a
-text is long, whoever wrote them (`coordinator.patterns`).
+Source: `ClientMetricsConfigs` in Apache Kafka. Patterns are RE2's, which take time linear in the
+text, whatever their author (`coordinator.patterns`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ATTRIBUTES: Final = {
     *(CLIENT_INSTANCE_ID, CLIENT_ID, CLIENT_SOFTWARE_NAME, CLIENT_SOFTWARE_VERSION),
     *(CLIENT_SOURCE_ADDRESS, CLIENT_SOURCE_PORT),
 }
-"""What a client can be matched by."""
+"""Attributes by which a client can be matched."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ DOCUMENTATION: Final = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Subscription:
-    """What is asked for."""
+    """Requested metrics, interval and matched clients."""
 
     metrics: tuple[str, ...]
     interval_ms: int
@@ -70,7 +70,7 @@ class Subscription:
     """By attribute."""
 
     def matches(self, attributes: Mapping[str, str]) -> bool:
-        """Whether a client is asked. One with an attribute too long for a pattern is not."""
+        """Return whether it matches a client. Attributes too long for a pattern do not match."""
         try:
             return all(
                 name in attributes and pattern.matches(attributes[name])

@@ -39,20 +39,20 @@ class Subscriptions:
         self._settings: dict[str, Mapping[str, str]] = {}
         self._parsed: dict[str, Subscription] = {}
         self.version = 0
-        """Another one after each change."""
+        """Changes with each update."""
         dynamic.on_change(self._changed)
 
     @property
     def names(self) -> list[str]:
-        """Those that there are."""
+        """Names of all subscriptions."""
         return list(self._settings)
 
     def settings(self, name: str) -> Mapping[str, str]:
-        """What was set of one; nothing if there is none."""
+        """Settings of one; empty if there is none."""
         return self._settings.get(name, {})
 
     def of_client(self, attributes: Mapping[str, str]) -> tuple[list[str], int]:
-        """Prefixes that a client is asked for, sorted, and the shortest interval."""
+        """Prefixes requested of a client, sorted, and the shortest interval."""
         metrics: set[str] = set()
         interval_ms = DEFAULT_INTERVAL_MS
         for one in self._parsed.values():

@@ -39,13 +39,14 @@ if TYPE_CHECKING:
 RESERVED: Final = {ZERO_UUID, UUID(int=1)}
 """Ids that no client has."""
 CODECS: Final = [Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY]
-"""What clients may compress with, best first."""
+"""Codecs offered to clients, best first."""
 SHOWN: Final = (CLIENT_INSTANCE_ID, CLIENT_ID, CLIENT_SOFTWARE_NAME, CLIENT_SOFTWARE_VERSION)
 """Attributes that are labels. Address and port are not: they would make series of each
 connection."""
 LONGEST_LABEL: Final = 200
-"""Characters of what a client says of itself, 32 KB each, that are kept and matched. Fixed: what a
-client is called is for people who read it."""
+"""Characters of a client's attributes, 32 KB each, that are kept and matched. Fixed: a client's
+name is for human readers.
+"""
 EXPIRY_EVERY_MS: Final = 10_000
 
 
@@ -64,7 +65,7 @@ class Telemetry:
             subscriptions, config.client_telemetry_max_instances, self.series.forget
         )
         self.reading = asyncio.Lock()
-        """Held while a push is decoded: one after the other, whatever it takes of memory."""
+        """Held while a push is decoded: one at a time, to bound memory."""
         self._new_id = new_id
         self._expired_ms = 0
         self.throttled = 0
@@ -80,7 +81,7 @@ class Telemetry:
         attributes: Mapping[str, str],
         now_ms: int,
     ) -> GetTelemetrySubscriptionsResponse:
-        """Say what a client is asked for. Raises ApiError."""
+        """Subscription of a client. Raises ApiError."""
         instance_id = request.client_instance_id
         while instance_id == ZERO_UUID or instance_id in RESERVED:
             instance_id = self._new_id()
@@ -109,7 +110,7 @@ class Telemetry:
         attributes: Mapping[str, str],
         now_ms: int,
     ) -> Instance:
-        """Say who pushes. Raises ApiError if that one may not, or not this."""
+        """The pushing client instance. Raises ApiError if it may not push, or not this."""
         if request.client_instance_id in RESERVED:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid client instance id.")
         instance = self._instance(request.client_instance_id, client, attributes, now_ms)
@@ -128,7 +129,7 @@ class Telemetry:
         return instance
 
     def take(self, instance_id: UUID, instance: Instance, pushed: Pushed, now_ms: int) -> None:
-        """Keep what was pushed."""
+        """Keep a push."""
         told = instance.attributes
         labels = {name: told[name] for name in SHOWN if name in told}
         self.series.left_out += pushed.left_out

@@ -1,9 +1,9 @@
-"""Decides by access control lists who may do what, as both of Apache Kafka's authorizers do.
+"""Authorizer by access control lists, with the rules of both of Apache Kafka's authorizers.
 
-Of the lists that cover a resource, the entries count that name the principal or everybody, from the
-client's host or any, for the operation or for all. One that denies wins; else one that allows is
-needed, where reading, writing, deleting and altering include describing, and altering a
-configuration includes describing it. A resource that no list covers is open to all or to none
+Of the lists that cover a resource, the entries apply that name the principal or everybody, from the
+client's host or any, for the operation or for all. A DENY entry wins; else an ALLOW entry is
+needed, where READ, WRITE, DELETE and ALTER include DESCRIBE, and ALTER_CONFIGS includes
+DESCRIBE_CONFIGS. A resource without a list is open to all or to none
 (`allow.everyone.if.no.acl.found`). Super users may do everything.
 
     alice: ALLOW READ  on topics `orders-*` (prefixed)      she reads and describes orders-1
@@ -53,18 +53,18 @@ LONGEST_KEPT = 250
 stranger may ask about 50,000 names of 32 KB."""
 
 _ANY_NAME = "hardcode"
-"""The resource that StandardAuthorizer asks about first when it is asked for any of a type."""
+"""Resource that StandardAuthorizer checks first for an operation on any of a type."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerSettings:
-    """What a configuration says of authorisation, besides the lists."""
+    """Authorization settings of a configuration, besides the lists."""
 
     super_users: frozenset[str] = frozenset()
     allows_without_acls: bool = False
-    """Whether a resource that no list covers is open to everybody."""
+    """True if a resource without a list is open to everybody."""
     is_standard: bool = True
-    """Whether to decide on any resource of a type as StandardAuthorizer, not as AclAuthorizer."""
+    """True to decide on any resource of a type as StandardAuthorizer, false as AclAuthorizer."""
     max_cached_decisions: int = 50_000
 
 
@@ -94,7 +94,7 @@ class AclAuthorizer:
         resource_type: ResourceType,
         name: str,
     ) -> bool:
-        """Whether a principal may do this to the resource of that name."""
+        """Return whether a principal may do this to the resource of that name."""
         asked = (principal, host, operation, resource_type, name)
         decision = self._decisions.get(asked)
         if decision is None:
@@ -110,7 +110,7 @@ class AclAuthorizer:
     def allows_any(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
     ) -> bool:
-        """Whether there may be a resource of the type to which it may do this (KIP-679)."""
+        """Return whether there may be a resource of the type to which it may do this (KIP-679)."""
         asked = (principal, host, operation, resource_type)
         decision = self._any_decisions.get(asked)
         if decision is None:
@@ -166,7 +166,7 @@ class AclAuthorizer:
         return is_any_allowed(allowed, denied, is_open=is_open)
 
     def _is_of_host(self, wanted: str, host: str) -> bool:
-        """Whether an entry is about a client's host: by itself, as any, or as one of a range."""
+        """Return whether an entry applies to a client's host: by address, wildcard or range."""
         if wanted in (host, WILDCARD):
             return True
         return self._settings.is_standard and is_range(wanted) and is_within(host, wanted)

@@ -1,7 +1,7 @@
 """Filters over access control lists, with the matching of Apache Kafka's (`AclBindingFilter`).
 
-`MATCH` as the type of a pattern asks for every pattern that covers a resource of the filter's name;
-`ANY` for patterns of that very name, of whatever type.
+`MATCH` as the type of a pattern selects every pattern that covers a resource of the filter's name;
+`ANY` selects patterns of that very name, of any type.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AclFilter:
-    """What a list must be like; None and `ANY` stand for everything."""
+    """Criteria for entries; None and `ANY` match everything."""
 
     resource_type: ResourceType = ResourceType.ANY
     name: str | None = None
@@ -34,7 +34,7 @@ class AclFilter:
     permission_type: PermissionType = PermissionType.ANY
 
     def matches_pattern(self, pattern: ResourcePattern) -> bool:
-        """Whether it is about lists of this pattern."""
+        """Return whether it matches lists of this pattern."""
         if self.resource_type not in (ResourceType.ANY, pattern.resource_type):
             return False
         if self.pattern_type is PatternType.MATCH:
@@ -44,7 +44,7 @@ class AclFilter:
         return self.name is None or self.name == pattern.name
 
     def matches_entry(self, entry: AccessControlEntry) -> bool:
-        """Whether it is about such an entry."""
+        """Return whether it matches such an entry."""
         return (
             self.principal in (None, entry.principal)
             and self.host in (None, entry.host)

@@ -37,7 +37,7 @@ class AclIndex:
             tuple[ResourceType, str], dict[ResourcePattern, Entries]
         ] = defaultdict(dict)
         self._prefix_lengths: defaultdict[ResourceType, Counter[int]] = defaultdict(Counter)
-        """How many prefixed patterns there are of each length."""
+        """Number of prefixed patterns of each length."""
 
     def __len__(self) -> int:
         return sum(map(len, self._entries.values()))

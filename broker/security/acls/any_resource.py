@@ -1,4 +1,4 @@
-"""Whether a principal may do something to any resource of a type (KIP-679).
+"""Authorization of an operation on any resource of a type (KIP-679).
 
 Some pattern that allows must have names that no pattern denies:
 
@@ -37,12 +37,12 @@ class Patterns:
             self.literal.add(pattern.name)
 
     def have_prefix_of(self, name: str) -> bool:
-        """Whether one of the prefixes is one of that name."""
+        """Return whether one of the prefixes is a prefix of that name."""
         return any(name[:length] in self.prefixed for length in self._prefix_lengths)
 
 
 def is_any_allowed(allowed: Patterns, denied: Patterns, *, is_open: bool) -> bool:
-    """Whether something is allowed and not denied; `is_open` if what nothing covers is allowed."""
+    """Return whether any name is allowed and not denied; `is_open`: names without a list are."""
     if WILDCARD in denied.literal:
         return False
     if is_open or WILDCARD in allowed.literal:

@@ -23,7 +23,7 @@ Network = IPv4Network | IPv6Network
 
 
 def is_range(host: str) -> bool:
-    """Whether an entry's host is written as a range."""
+    """Return whether an entry's host is written as a range."""
     return "/" in host
 
 
@@ -33,7 +33,7 @@ def range_of(text: str) -> Network:
 
 
 def is_within(host: str, text: str) -> bool:
-    """Whether an address is in a range; False for a range that is none."""
+    """Return whether an address is in a range; False for an invalid range."""
     network = _known(text)
     try:
         address = ip_address(host)

@@ -1,5 +1,5 @@
-"""GSSAPI: clients that show a Kerberos ticket (RFC 4752).
+"""GSSAPI: clients that present a Kerberos ticket (RFC 4752).
 
-`mechanism.py` is what SASL calls, `acceptor.py` the way to the library, which is an extra
-(`pip install kafka-broker-python[kerberos]`), and `principal_names.py` says who a ticket is for us.
+`mechanism.py` is the SASL mechanism, `acceptor.py` the interface to the library, which is an extra
+(`pip install kafka-broker-python[kerberos]`), and `principal_names.py` maps principals to users.
 """

@@ -57,7 +57,7 @@ class AcceptedContext:
 
     @property
     def is_established(self) -> bool:
-        """Whether the client has shown all it has to."""
+        """True if the client has presented everything required."""
         return bool(self._context.complete)
 
     @property
@@ -66,7 +66,7 @@ class AcceptedContext:
         return str(self._context.initiator_name)
 
     def wrap(self, message: bytes) -> bytes:
-        """Sign a message; it is no secret."""
+        """Sign a message, without encryption."""
         try:
             return bytes(self._context.wrap(message, encrypt=False).message)
         except GSSError as error:

@@ -2,11 +2,10 @@
 
     client                          server
     ticket and authenticator   ->   checks it; may answer, for the client to check
-    (nothing)                  ->   offers no protection of what follows: TLS is for that
-    takes the offer            ->   knows who it is
+    (nothing)                  ->   offers no protection of further messages: TLS is for that
+    takes the offer            ->   has the client's name
 
-What the library does waits for the disk (it notes what it has seen, so that nobody can replay it);
-so all of it is done on a thread.
+The library waits for the disk (its replay cache); so all its calls are made on a thread.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ GSSAPI = "GSSAPI"
 NO_PROTECTION = 1
 """The only quality of protection that is offered, as a bit."""
 OFFER = bytes([NO_PROTECTION, 0, 0, 0])
-"""It, and the size of the largest message: none."""
+"""No protection, and the size of the largest message: none."""
 
 
 class SecurityContext(Protocol):
-    """What a client and this broker agree on. Methods block, and raise InvalidCredentialsError."""
+    """Context negotiated with a client. Methods block, and raise InvalidCredentialsError."""
 
     def step(self, token: bytes) -> bytes:
         """Take the client's token; returns one for the client, which may be empty."""
 
     @property
     def is_established(self) -> bool:
-        """Whether there is nothing more to agree on."""
+        """True if the negotiation is complete."""
 
     @property
     def client(self) -> str:
@@ -54,7 +53,7 @@ class SecurityContext(Protocol):
 
 
 class Phase(Enum):
-    """How far an exchange is."""
+    """Phase of an exchange."""
 
     AGREEING = auto()
     AGREED = auto()
@@ -135,7 +134,7 @@ class GssapiExchange:
         if len(chosen) < len(OFFER) or chosen[0] != NO_PROTECTION:
             raise InvalidCredentialsError("the client wants what it was not offered")
         try:
-            # As in Apache Kafka, who the client would like to be counts for nothing.
+            # As in Apache Kafka, the authorization id of the client is ignored.
             return Authenticated(user(self._names.local_name(self._context.client)))
         except NoLocalNameError as error:
             raise InvalidCredentialsError(str(error)) from None

@@ -4,8 +4,8 @@
     RULE:[1:$1@$0](.*@THERE)s/@.*/-guest/       alice@THERE                     ->  alice-guest
     RULE:[2:$1-$2]/L                            Alice/Desk@THERE                ->  alice-desk
 
-A rule is for names of so many components, writes them (`$0` is the realm), may want that to match,
-may replace in it, and may change its case. The first rule that applies counts.
+A rule applies to names with a number of components and formats them (`$0` is the realm); it may
+require the result to match, replace in it, and change its case. The first rule that applies counts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOT_SIMPLE = re.compile(r"[/@]")
 
 
 class NoLocalNameError(Exception):
-    """A principal is nobody here."""
+    """A principal has no user name here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class PrincipalNames:
         self._rules = [_read(text, default_realm) for text in rules]
 
     def local_name(self, principal: str) -> str:
-        """Who a principal is here. Raises NoLocalNameError."""
+        """User name of a principal. Raises NoLocalNameError."""
         match = _PRINCIPAL.fullmatch(principal)
         if match is None:
             if "@" in principal:

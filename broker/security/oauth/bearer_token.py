@@ -13,9 +13,9 @@ INSUFFICIENT_SCOPE = "insufficient_scope"
 
 
 class InvalidTokenError(Exception):
-    """A token proves nothing. The text is for the log, and holds no part of the token's signature.
+    """An invalid token. The text is for the log, and holds no part of the token's signature.
 
-    The client is told the status alone, and the scope if that is what was missing.
+    The client is sent the status alone, and the scope if that was missing.
     """
 
     def __init__(self, reason: str, scope: str | None = None) -> None:

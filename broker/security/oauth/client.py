@@ -1,7 +1,7 @@
-"""OAUTHBEARER at the side of a client: this broker shows a token when it logs in at others.
+"""OAUTHBEARER at the side of a client: this broker presents a token when it logs in to others.
 
-A token is kept until most of its life is over (`refresh_times`). The signature is not checked: the
-other broker does.
+A token is kept for most of its lifetime (`refresh_times`). The signature is not checked: the other
+broker does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PARTS = 3
 
 
 class OauthBearerClient:
-    """How this broker logs in at others with tokens."""
+    """OAUTHBEARER authentication of this broker to others."""
 
     name = OAUTHBEARER
 
@@ -52,7 +52,7 @@ class OauthBearerClient:
         return OauthBearerClientExchange(self)
 
     async def message(self) -> bytes:
-        """What proves who this broker is. Raises LoginError."""
+        """Initial client message with a token. Raises LoginError."""
         async with self._turn:
             now_ms = self._clock.now_ms()
             if now_ms >= self._stale_at_ms:
@@ -79,7 +79,7 @@ class OauthBearerClientExchange:
         return await self._client.message()
 
     async def respond(self, challenge: bytes) -> bytes | None:
-        """End what has failed, as RFC 7628 wants it ended; else there is no more to say."""
+        """End a failed exchange as RFC 7628 requires; return None after a successful one."""
         if not challenge:
             return None
         self._client.refused()
@@ -87,7 +87,7 @@ class OauthBearerClientExchange:
 
 
 def _expiry_ms(token: str) -> int:
-    """When a token says that it expires. Raises LoginError for what is no token."""
+    """Expiry time of a token. Raises LoginError for malformed tokens."""
     parts = token.split(".")
     try:
         if len(parts) != PARTS:

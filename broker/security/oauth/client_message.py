@@ -1,4 +1,4 @@
-r"""What a client of OAUTHBEARER sends (RFC 7628, 3.1), and what it is told when it is refused.
+r"""Messages of an OAUTHBEARER client (RFC 7628, 3.1), and the error sent to a refused one.
 
     n,a=alice,\x01auth=Bearer eyJhbGciOi…\x01name=value\x01\x01
 
@@ -15,7 +15,7 @@ from broker.security.sasl.mechanism import InvalidCredentialsError
 
 SEPARATOR = "\x01"
 ABORT = b"\x01"
-"""What a client sends after an error, which ends the exchange."""
+"""Message of a client after an error, which ends the exchange."""
 AUTH = "auth"
 INVALID = "Invalid OAUTHBEARER client first message"
 
@@ -32,7 +32,7 @@ class ClientMessage:
 
     token: str
     authorisation_id: str = ""
-    """Who the client wants to be: empty, or the token's user."""
+    """Authorization id: empty, or the token's user."""
 
 
 def parse_client_message(message: bytes) -> ClientMessage:

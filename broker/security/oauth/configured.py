@@ -1,7 +1,7 @@
 """OAUTHBEARER of a listener, as it is configured.
 
-`listener.name.x.oauthbearer.sasl.server.callback.handler.class` says how tokens are checked;
-without it nobody has to sign them, as in Apache Kafka.
+`listener.name.x.oauthbearer.sasl.server.callback.handler.class` chooses how tokens are checked;
+without it they need no signature, as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _validator(settings: MechanismSettings) -> TokenValidator:
 
 
 def _check_expectations(config: BrokerConfig) -> None:
-    """Raise ConfigError if tokens for others would be taken and nobody has said so (as 4.4.0)."""
+    """Raise ConfigError if tokens for others would be accepted by default (as 4.4.0)."""
     for claim, is_expected, is_allowed in (
         (
             "audience",

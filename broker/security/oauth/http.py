@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import ssl
 
 MAX_ANSWER_BYTES = 1 << 20
-"""Fixed: a key set or a token has a few KB. What is longer is refused."""
+"""Fixed: a key set or a token has a few KB. Longer answers are refused."""
 TIMEOUT_SECONDS = 20.0
-"""How long a provider may be silent, unless configured otherwise (jose4j's default)."""
+"""Timeout for a silent provider, unless configured otherwise (jose4j's default)."""
 
 
 class ProviderError(Exception):

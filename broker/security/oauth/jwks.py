@@ -1,7 +1,7 @@
-"""JSON Web Keys (RFC 7517): with which of a provider's keys a token is checked.
+"""JSON Web Keys (RFC 7517): the choice of a provider's key to check a token with.
 
-Only keys that tell signing from checking are used. A symmetric one in a key set would let everybody
-who can read that make tokens, and a public key must never be taken for a secret one.
+Only asymmetric keys are used. With a symmetric one in a key set, everybody who can read the set
+could make tokens, and a public key must never be taken for a secret one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ALGORITHMS: dict[tuple[object, object], tuple[str, ...]] = {
     ("EC", "secp256k1"): ("ES256K",),
     ("OKP", "Ed25519"): ("EdDSA",),
 }
-"""What a key can be used with, by type and curve."""
+"""Algorithms of a key, by type and curve."""
 
 ALGORITHMS = frozenset(name for names in _ALGORITHMS.values() for name in names)
-"""Those that a token may be signed with: neither `none` nor one with a shared secret."""
+"""Algorithms accepted for a token's signature: neither `none` nor one with a shared secret."""
 
 
 class UnusableKeysError(Exception):
-    """A document is no set of keys, or none of them can be used. The text shows no key."""
+    """A document is not a key set, or has no usable key. The text shows no key."""
 
 
 class _Key(NamedTuple):

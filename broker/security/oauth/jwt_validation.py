@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 PARTS = 3
 LONGEST_SHOWN = 100
-"""Characters of what a stranger sent that a log line shows."""
+"""Characters of a stranger's input that a log line shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """What a token has to say. A claim is a name and a value."""
+    """Required claims of a token. A claim is a name and a value."""
 
     audiences: frozenset[str] = frozenset()
     issuer: str | None = None
-    """None: anybody."""
+    """None: any issuer."""
     clock_skew_seconds: int = 30
     scope_claim: str = "scope"
     name_claim: str = "sub"
@@ -131,7 +131,7 @@ def _seconds(claims: dict[str, Any], name: str) -> int | None:
 
 
 def _check_audience(claim: object, expected: frozenset[str]) -> None:
-    """A token for somebody else is refused, and so is one for nobody when somebody is expected."""
+    """Refuse a token for another audience, or for none if one is expected."""
     named = [claim] if isinstance(claim, str) else claim
     if named is None:
         named = []

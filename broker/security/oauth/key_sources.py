@@ -1,4 +1,4 @@
-"""Where the keys of identity providers come from: a file, read once, or an address."""
+"""Sources of identity providers' keys: a file, read once, or an address."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FileKeys:
         return self.keys.find(key_id, algorithm)
 
     def when_loaded(self) -> None:
-        """They are."""
+        """No effect: they are loaded."""
 
 
 @dataclass(slots=True)

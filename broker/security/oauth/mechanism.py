@@ -1,7 +1,7 @@
 """OAUTHBEARER at the side of the server: an exchange ends with a valid token.
 
-A client whose token is not valid is told why in JSON; it answers with a single byte, and is
-refused. It may as well show another token.
+A client with an invalid token gets the reason in JSON; it answers with a single byte, and is
+refused. It may present another token instead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class OauthBearerMechanism:
     def __init__(
         self, validator: TokenValidator, clock: Clock, tell: Callable[[str], None]
     ) -> None:
-        """`tell` is given the reason of each refusal, for the log."""
+        """`tell` logs the reason of each refusal."""
         self._validator = validator
         self._clock = clock
         self._tell = tell

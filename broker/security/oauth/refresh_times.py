@@ -1,4 +1,4 @@
-"""When this broker's own token is replaced by a new one: before it ends, and not too often.
+"""Times at which this broker's own token is replaced: before it expires, and not too often.
 
 That is after a share of its life, drawn between `sasl.login.refresh.window.factor` and that plus
 `….window.jitter`, so that the brokers of a cluster do not all ask at once; but
@@ -32,7 +32,7 @@ class RefreshTimes:
     """At least 0 and less than 1."""
 
     def refresh_at_ms(self, now_ms: int, expires_at_ms: int) -> int:
-        """When to get another token than one that was had now."""
+        """Time at which to replace a token obtained now."""
         left_ms = max(0, expires_at_ms - now_ms)
         at_ms = now_ms + int(left_ms * (self.factor + self.jitter * self.draw()))
         if self.buffer_ms + self.min_period_ms >= left_ms:
@@ -41,7 +41,7 @@ class RefreshTimes:
 
 
 def refresh_times(config: BrokerConfig, draw: Callable[[], float]) -> RefreshTimes:
-    """Those of a configuration."""
+    """Refresh times of a configuration."""
     return RefreshTimes(
         config.sasl_login_refresh_window_factor,
         config.sasl_login_refresh_window_jitter,

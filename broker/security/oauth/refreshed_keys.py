@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RefreshPace:
-    """How often keys are read, in milliseconds."""
+    """Intervals at which keys are read, in milliseconds."""
 
     refresh_ms: int
     first_retry_ms: int
@@ -84,7 +84,7 @@ class RefreshedKeys:
         pause_ms = self._pace.first_retry_ms
         while True:
             is_read = await self._refresh()
-            self._wanted.clear()  # what was missing meanwhile may have come
+            self._wanted.clear()  # keys missing before may have been added
             if is_read:
                 pause_ms = self._pace.first_retry_ms
                 await self._rest(self._pace.refresh_ms)
@@ -93,7 +93,7 @@ class RefreshedKeys:
                 pause_ms = min(2 * pause_ms, self._pace.longest_retry_ms)
 
     async def _refresh(self) -> bool:
-        """Whether they could be read."""
+        """Return whether the keys could be read."""
         is_read = True
         try:
             self._keys = await self._read()

@@ -1,9 +1,9 @@
-"""Where this broker's own tokens come from: a file, a provider, or made up, unsecured.
+"""Sources of this broker's own tokens: a file, a provider, or unsecured ones made here.
 
-`sasl.login.callback.handler.class` chooses, as in Apache Kafka: without it a token is made of the
-options of the login module (`unsecuredLoginStringClaim_sub="broker"`), and nobody signs it. With
-`OAuthBearerLoginCallbackHandler` it is asked of `sasl.oauthbearer.token.endpoint.url`: by the
-client credentials grant (RFC 6749, 4.4), or read from a file each time.
+`sasl.login.callback.handler.class` chooses, as in Apache Kafka: without it a token consists of the
+options of the login module (`unsecuredLoginStringClaim_sub="broker"`), unsigned. With
+`OAuthBearerLoginCallbackHandler` it comes from `sasl.oauthbearer.token.endpoint.url`: by the client
+credentials grant (RFC 6749, 4.4), or read from a file each time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MS_PER_SECOND = 1000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TokenSource:
-    """How a token is had, and what is sent beside it."""
+    """Retrieval of a token, and the extensions sent with it."""
 
     retrieve: Callable[[], bytes]
     """The token. May block for long, so call it on a thread. Raises ProviderError."""
@@ -51,7 +51,7 @@ class TokenSource:
 
 
 def token_source(config: BrokerConfig, options: Mapping[str, str], clock: Clock) -> TokenSource:
-    """What is configured; `options` are those of the login module. Raises ConfigError."""
+    """The configured source; `options` are those of the login module. Raises ConfigError."""
     handler = config.sasl_login_callback_handler_class
     if handler in (None, UNSECURED_HANDLER):
         claims = _unsecured_claims(options)

@@ -1,7 +1,7 @@
-"""Unsecured tokens (RFC 7515, appendix A.5), which anybody can write.
+"""Unsecured tokens (RFC 7515, appendix A.5), which anyone can create.
 
 Apache Kafka's default, meant for tests: the broker believes what the client says. The options of
-the login module say how claims are called (`OAuthBearerUnsecuredValidatorCallbackHandler`).
+the login module name the claims (`OAuthBearerUnsecuredValidatorCallbackHandler`).
 """
 
 from __future__ import annotations

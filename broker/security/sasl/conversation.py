@@ -45,8 +45,9 @@ GSSAPI = "GSSAPI"
 FIRST_HANDSHAKE_WITH_HEADERS = 1
 
 MAX_REFUSED_BYTES = 32_768
-"""Of a request that is decoded to be refused, in one go; a larger one is not answered. Fixed: who
-has the order of an authentication wrong names few topics."""
+"""Largest request that is decoded to be refused with an answer, in one go; larger ones get none.
+Fixed: clients that get the order of an authentication wrong name few topics.
+"""
 
 
 class _UnreadableError(Exception):
@@ -55,15 +56,15 @@ class _UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a listener offers its clients."""
+    """A listener's terms of authentication."""
 
     mechanisms: Mapping[str, Mechanism]
-    """Those enabled, by name."""
+    """Enabled mechanisms, by name."""
     max_reauth_ms: Mapping[str, int]
     """`connections.max.reauth.ms` of each."""
     clock: Clock
     requests: Mapping[int, type[Request]] = field(default_factory=dict)
-    """Those that are refused with an answer, by API key; any other ends the connection."""
+    """Requests that are refused with an answer, by API key; any other ends the connection."""
 
 
 class Conversation:
@@ -162,7 +163,7 @@ class Conversation:
         return self._take_token(header, request.auth_bytes)
 
     def _take_token(self, header: RequestHeader | None, token: bytes) -> Reply | Deferred[Reply]:
-        """Hand a token to the mechanism; `header` is of the request that brought it, if one did."""
+        """Pass a token to the mechanism; `header` is that of its request, if it came in one."""
         assert self._exchange is not None
         try:
             step = self._exchange.respond(token)
@@ -259,7 +260,7 @@ def _decoded(kind: type[R], header: RequestHeader, frame: memoryview, position: 
 
 
 def _error_answer(header: RequestHeader, request: Request, error: ApiError) -> list[Part] | None:
-    """The bytes of an error; None where it cannot be told."""
+    """Encoded answer with an error; None if the answer has no place for it."""
     if isinstance(request, ProduceRequest) and not request.acks:
         return None
     try:

@@ -30,17 +30,17 @@ class TokenSource(Protocol):
     """The delegation tokens, in memory."""
 
     def token(self, mechanism: ScramMechanism, token_id: str) -> TokenCredential | None:
-        """The token of that id; None if there is none, or none any more."""
+        """The token of that id; None if it does not exist, or no longer."""
 
 
 class NoCredentials:
     """Before users and tokens are loaded."""
 
     def credential(self, mechanism: ScramMechanism, user: str) -> None:
-        """Nobody is known."""
+        """None: there are no users."""
 
     def token(self, mechanism: ScramMechanism, token_id: str) -> None:
-        """There are no tokens."""
+        """None: there are no tokens."""
 
 
 _NONE = NoCredentials()

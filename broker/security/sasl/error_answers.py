@@ -32,13 +32,13 @@ MESSAGE = "error_message"
 INDEXES = ("index", "partition_index", "partition")
 NAMES = ("name", "topic", "topic_name")
 NOTHING = {Kind.INT64: -1, Kind.RECORDS: b""}
-"""What offsets, producer ids and records are where there is an error."""
+"""Values of offsets, producer ids and records in an error answer."""
 UNKNOWN = dict.fromkeys(
     ("node_id", "num_partitions", "port", "producer_epoch", "replication_factor"), -1
 )
 """Other numbers that are not 0 where there is an error."""
 _NAMING = (Kind.STRING, Kind.UUID, Kind.INT8)
-"""Kinds of fields that say what a thing is, besides INDEXES."""
+"""Kinds of fields that identify an element, besides INDEXES."""
 _AT_ALL_LEVELS = {
     ApiKey.FETCH: 12,
     ApiKey.METADATA: 13,
@@ -74,7 +74,7 @@ class _Mirror:
         self._repeats = repeats
 
     def of(self, asked: Any, answer: type[Struct]) -> Struct:  # noqa: ANN401 - struct or scalar
-        """What an answer says of one thing that was asked for."""
+        """Answer for one element of the request."""
         present = {field.name for field in self._present(answer)}
         values: dict[str, Any] = {name: UNKNOWN[name] for name in present & UNKNOWN.keys()}
         values |= self._copied(asked, answer)
@@ -95,7 +95,7 @@ class _Mirror:
         return answer(**values)
 
     def has_place(self, answer: type[Struct]) -> bool:
-        """Whether there is a field for an error in it, or further down."""
+        """Return whether it has a field for an error, at any depth."""
         if any(field.name in ERRORS for field in self._present(answer)):
             return True
         return bool(self._places(answer))
@@ -119,7 +119,7 @@ class _Mirror:
         return [field for field in struct.FIELDS if self._version in field.versions]
 
     def _copied(self, asked: Any, answer: type[Struct]) -> dict[str, Any]:  # noqa: ANN401
-        """Names, ids and indexes of what was asked for, under what they are called in answers."""
+        """Names, ids and indexes of the request's element, under their names in answers."""
         if not hasattr(asked, "FIELDS"):
             return _named_by(asked, answer)
         values: dict[str, Any] = {}
@@ -148,7 +148,7 @@ def _aliases(name: str) -> tuple[str, ...]:
 
 
 def _named_by(asked: object, answer: type[Struct]) -> dict[str, Any]:
-    """A name or number that is asked for as it is: the first field of its kind is called so."""
+    """A bare name or number of the request, under the first field of its kind."""
     kind = _SCALARS.get(type(asked))
     named = (field for field in answer.FIELDS if field.kind is kind and field.name != MESSAGE)
     field = next(named, None)

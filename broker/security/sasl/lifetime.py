@@ -1,4 +1,4 @@
-"""How long a session lasts before its client has to authenticate again (KIP-368)."""
+"""Lifetime of a session until its client has to authenticate again (KIP-368)."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ SECTION = "KafkaServer"
 
 @dataclass(frozen=True, slots=True)
 class LoginModules:
-    """Those of one mechanism of one listener."""
+    """Login modules of one mechanism of one listener."""
 
     where: str
     """The key or the section that they are from, for errors."""

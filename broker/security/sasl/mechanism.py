@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class InvalidCredentialsError(Exception):
-    """The client is refused, and told no more than that its credentials are invalid.
+    """The client is refused; the answer says only that its credentials are invalid.
 
     The text is for the log: no secrets, and nothing that the client sent unquoted. Apache Kafka's
     `SaslException`.
@@ -22,7 +22,7 @@ class InvalidCredentialsError(Exception):
 
 
 class RefusedError(Exception):
-    """The client is refused, and told the text. Apache Kafka's `SaslAuthenticationException`."""
+    """The client is refused with this text. Apache Kafka's `SaslAuthenticationException`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -34,7 +34,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Authenticated:
-    """The client is who it says."""
+    """The client is authenticated."""
 
     principal: str
     """Such as `User:alice`; a `TokenPrincipal` if it logged in with a delegation token."""
@@ -66,4 +66,4 @@ class Mechanism(Protocol):
         """As clients call it, such as `SCRAM-SHA-256`."""
 
     def exchange(self) -> Exchange:
-        """Begin with a new client, or anew with one that authenticates again."""
+        """Begin with a new client, or with one that authenticates again."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What mechanisms are handed of the broker."""
+    """Parts of the broker that mechanisms use."""
 
     clock: Clock
     timers: Timers
@@ -80,11 +80,11 @@ MECHANISMS: dict[str, Callable[[MechanismSettings], Mechanism]] = {
     OAUTHBEARER: oauthbearer,
     GSSAPI: gssapi,
 }
-"""What makes each that there is. Raises ConfigError."""
+"""Constructor of each mechanism. Raises ConfigError."""
 
 
 def terms_of(config: BrokerConfig, listener: str, surroundings: Surroundings) -> Terms:
-    """What a listener offers its clients. Raises ConfigError."""
+    """A listener's terms of authentication. Raises ConfigError."""
     listener_config = for_listener(config, listener)
     names = tuple(dict.fromkeys(listener_config.sasl_enabled_mechanisms))
     if not names:

@@ -35,7 +35,7 @@ class PlainMechanism:
         }
 
     def exchange(self) -> PlainMechanism:
-        """Nothing is kept between steps."""
+        """Return itself: no state is kept between steps."""
         return self
 
     def respond(self, token: bytes) -> Authenticated:
@@ -58,7 +58,7 @@ class PlainMechanism:
         return Authenticated(user(name))
 
     def _is_right(self, name: str, password: bytes) -> bool:
-        """The same is done for a name that nobody has, so that time does not tell."""
+        """Does the same work for an unknown name, so that timing does not reveal it."""
         known = self._passwords.get(name)
         is_equal = hmac.compare_digest(password if known is None else known, password)
         return is_equal and known is not None

@@ -1,4 +1,4 @@
-"""What a connection does with a frame that came during authentication."""
+"""Reaction of a connection to a frame that came during authentication."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ SIZE_BYTES = 4
 
 
 class Verdict(Enum):
-    """What becomes of the connection."""
+    """Action on the connection."""
 
     GO_ON = auto()
     ADMIT = auto()
     """Its client is authenticated."""
     REFUSE = auto()
-    """It ends with the answer, both after `connection.failed.authentication.delay.ms`."""
+    """The connection ends with the answer, after `connection.failed.authentication.delay.ms`."""
     HANG_UP = auto()
-    """It ends at once, without an answer."""
+    """The connection ends at once, without an answer."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -46,7 +46,7 @@ class Reply:
     answer: list[Part] | None = None
     """Ready to be sent, with its size."""
     reason: str = ""
-    """Why the connection ends, for the log."""
+    """Reason why the connection ends, for the log."""
     session: Session | None = None
     """Of a client that is admitted."""
 

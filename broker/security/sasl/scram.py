@@ -1,7 +1,7 @@
 """SCRAM-SHA-256 and SCRAM-SHA-512: the client proves its password and does not send it (RFC 5802).
 
-A name that nobody has gets a challenge like any other, and fails with the proof: neither answers
-nor time tell who exists. Apache Kafka refuses such a name at once, in the same words.
+An unknown name gets a challenge like any other, and fails with the proof: neither answers nor
+timing reveal which names exist. Apache Kafka refuses such a name at once, in the same words.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Scram:
         credentials: Credentials,
         draw_bits: Callable[[int], int],
     ) -> None:
-        """`draw_bits` draws a number of so many bits."""
+        """`draw_bits` draws a number of that many bits."""
         self.mechanism = mechanism
         self.name = mechanism.mechanism_name
         self._credentials = credentials
@@ -57,13 +57,14 @@ class Scram:
         return ScramExchange(self)
 
     def nonce(self) -> str:
-        """What makes each exchange another one."""
+        """Nonce that makes each exchange unique."""
         return base36(self._draw_bits(NONCE_BITS))
 
     def look_up(self, first: ClientFirst) -> tuple[str | None, ScramCredential, int | None]:
-        """Whose name it is, what proves it, and until when.
+        """Principal, credential and expiry time of a name.
 
-        Nobody's has an invented credential, made in all cases: time does not tell.
+        An unknown name has an invented credential, created in all cases, so that timing does not
+        reveal it.
         """
         invented = self._invented(first.name)
         if first.is_token:

@@ -1,10 +1,10 @@
-"""How each side of SCRAM proves that it knows the password (RFC 5802, section 3).
+"""Proofs of each side of SCRAM that it knows the password (RFC 5802, section 3).
 
-    client proof      = client key XOR HMAC(stored key, what was said)
+    client proof      = client key XOR HMAC(stored key, auth message)
     stored key        = H(client key)
-    server signature  = HMAC(server key, what was said)
+    server signature  = HMAC(server key, auth message)
 
-The server has the stored key and not the client key, so it takes the client key out of the proof
+The server has the stored key and not the client key, so it recovers the client key from the proof
 and compares its hash.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def is_proved(
     mechanism: ScramMechanism, credential: ScramCredential, said: bytes, proof: bytes
 ) -> bool:
-    """Whether the proof is that of someone with the password."""
+    """Return whether the proof shows knowledge of the password."""
     signature = hmac.digest(credential.stored_key, said, mechanism.hash_name)
     if len(proof) != len(signature):
         return False

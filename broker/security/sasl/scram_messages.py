@@ -45,7 +45,7 @@ NO_BINDING = "biws"
 
 @dataclass(frozen=True, slots=True)
 class ClientFirst:
-    """Who wants to log in."""
+    """Name of the client that logs in."""
 
     name: str
     """A user's, or the id of a delegation token."""
@@ -58,7 +58,7 @@ class ClientFirst:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerFirst:
-    """How to prove it."""
+    """Challenge for the client."""
 
     nonce: str
     salt: bytes

@@ -1,13 +1,13 @@
-"""How far the authentication of a connection is, and what may come next (SaslServerAuthenticator).
+"""Authentication states of a connection and their transitions (SaslServerAuthenticator).
 
     INITIAL ──ApiVersions── HANDSHAKE ──SaslHandshake── TOKENS ──tokens── COMPLETE
        │ └───────────────SaslHandshake──────────────────┘ │
        └── a first token of GSSAPI, as Kafka 0.9 sent it ──┘
 
     COMPLETE ──SaslHandshake── TOKENS                     (authenticating again, KIP-368)
-             ──another mechanism── MECHANISM_CHANGED      (told with the next frame)
+             ──another mechanism── MECHANISM_CHANGED      (refused at the next frame)
 
-What the table does not name ends the connection.
+A transition not in the table ends the connection.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class State(Enum):
 
     INITIAL = auto()
     VERSIONS_OR_HANDSHAKE = auto()
-    """ApiVersions was asked for in a way that could not be answered."""
+    """An unanswerable ApiVersions request came."""
     HANDSHAKE = auto()
     TOKENS = auto()
     COMPLETE = auto()
@@ -33,7 +33,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What a frame of the client came to."""
+    """Result of a client's frame."""
 
     VERSIONS_REFUSED = auto()
     VERSIONS_LISTED = auto()

@@ -1,7 +1,7 @@
 """Delegation tokens as SCRAM's credentials: the id is the name, the HMAC the password (KIP-48).
 
-A credential takes milliseconds to make. So it is made on a thread when the broker hears of a token,
-one at a time; only who logs in before that has it made on the loop.
+A credential takes milliseconds to compute. So it is computed on a thread when the broker learns of
+a token, one at a time; only a log-in before that computes it on the loop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SALT_BYTES = 32
 
 
 class TokenCredentials:
-    """Those of the tokens that there are now."""
+    """Credentials of the current tokens."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """TLS of a broker: that of its listeners, and of its links to other brokers.
 
-Stores are read when the broker starts, when a key of TLS changes, and when a file of theirs has
-changed (`ssl.store.check.interval.ms`). What cannot be used then is told and leaves the old one at
-work: a broker whose new certificate is wrong goes on with the one it has.
+Stores are read when the broker starts, when a TLS key changes, and when a store file has changed
+(`ssl.store.check.interval.ms`). If a new one is unusable, that is logged and the old one stays in
+use: a broker with a wrong new certificate keeps the current one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
 
 END_IN_SIGHT_MS = 14 * 24 * 3_600_000
-"""When an end is told of beforehand. Fixed: it is one line at each start."""
+"""Time before a certificate's expiry when logs begin. Fixed: it is one line at each start."""
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class BrokerTls:
         self._config = config
         self._turn = asyncio.Lock()
         self._refused: dict[ListenerName, object] = {}
-        """What was found in the files of a listener and cannot be used: it is told once."""
+        """Unusable contents of a listener's files, logged once."""
 
     async def open(self, listener: ListenerName) -> None:
         """Read the stores of a listener. Raises ConfigError."""
@@ -64,16 +64,16 @@ class BrokerTls:
         self._listeners[listener] = ListenerTls(context, self.handshakes)
 
     async def load(self, config: BrokerConfig, listener: ListenerName) -> ListenerContext:
-        """What its stores are good for. Raises ConfigError."""
+        """Context from its stores. Raises ConfigError."""
         made: ListenerContext = await self._run(partial(load, config, listener))
         return made
 
     def forget(self, name: str) -> None:
-        """A listener is no more; its open connections stay as they are."""
+        """Forget a listener that is closed; its open connections stay as they are."""
         self._listeners = {one: tls for one, tls in self._listeners.items() if one.name != name}
 
     def listener(self, name: str) -> ListenerTls | None:
-        """That of one listener; None if it has none."""
+        """TLS of one listener; None if it has none."""
         for listener, tls in self._listeners.items():
             if listener.name == name:
                 return tls
@@ -111,7 +111,7 @@ class BrokerTls:
             await self._run(partial(load, config, listener, tls.context))
 
     async def change(self, config: BrokerConfig) -> None:
-        """Go by other keys, as far as they can be used, from the next connection on."""
+        """Apply changed keys, as far as they are usable, from the next connection on."""
         self._config = config
         for listener, tls in self._staying(config):
             keys = tls_keys(for_listener(config, listener.name))
@@ -132,11 +132,11 @@ class BrokerTls:
                 await self._renew(listener, tls)
 
     def close(self) -> None:
-        """Begin no handshake any more."""
+        """Stop beginning handshakes."""
         self.handshakes.close()
 
     def _staying(self, config: BrokerConfig) -> list[tuple[ListenerName, ListenerTls]]:
-        """Those that `config` has as well; it is one that was checked."""
+        """Listeners that `config`, which was checked, has as well."""
         names = {endpoint.name for endpoint in read_listeners(config).bound}
         return [(one, tls) for one, tls in self._listeners.items() if one.name in names]
 
@@ -171,7 +171,7 @@ class BrokerTls:
 
 
 class _LinkHandshake:
-    """Tells the one who connects how the handshake has ended."""
+    """Reports the result of the handshake to the connector."""
 
     def __init__(self, outcome: asyncio.Future[None]) -> None:
         self.outcome = outcome

@@ -32,7 +32,7 @@ _SPELLINGS = (
 
 
 def openssl_name(suite: str) -> str:
-    """What OpenSSL calls a suite of TLS 1.2 or before."""
+    """OpenSSL's name of a suite of TLS 1.2 or before."""
     name = suite
     for java, openssl in _SPELLINGS:
         name = name.replace(java, openssl)
@@ -42,7 +42,7 @@ def openssl_name(suite: str) -> str:
 
 
 def has_tls_1_3(suites: Iterable[str]) -> bool:
-    """Whether a suite of TLS 1.3 is among them."""
+    """Return whether a suite of TLS 1.3 is among them."""
     return any(suite in SUITES_OF_TLS_1_3 for suite in suites)
 
 

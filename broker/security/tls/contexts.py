@@ -1,7 +1,7 @@
-"""OpenSSL's contexts, made of Apache's keys: on a thread, as files are read and keys encrypted.
+"""OpenSSL contexts from Apache's keys: built on a thread, as files are read and keys encrypted.
 
-Not everything that Java can be told has an equal in OpenSSL: providers, managers of keys and of
-trust, sources of randomness and engine factories are Java's alone, and have no effect.
+Some settings of Java have no equivalent in OpenSSL: providers, managers of keys and of trust,
+sources of randomness and engine factories have no effect.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def client_context(config: BrokerConfig, identity: Identity | None) -> ssl.SSLCo
 def refuse_unless_they_agree(server: ssl.SSLContext, client: ssl.SSLContext) -> None:
     """Have a client shake hands with a server, both in memory; raises ssl.SSLError.
 
-    The client's check of host names is left to those who know the host.
+    The client's check of host names is left to callers that know the host.
     """
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     checked, client.check_hostname = client.check_hostname, False
@@ -103,7 +103,7 @@ def _has_shaken_hands(end: ssl.SSLObject) -> bool:
 
 def _context(side: int, config: BrokerConfig) -> ssl.SSLContext:
     context = ssl.SSLContext(side)
-    # As in Java, whatever is in a trust store is trusted by itself, be it an authority or not.
+    # As in Java, each certificate in a trust store is trusted, whether an authority's or not.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     _limit_versions(context, config)
     older = before_tls_1_3(config.ssl_cipher_suites)

@@ -28,7 +28,7 @@ _NAMES: Final = {
 }
 _ESCAPED: Final = frozenset(',=+<>#;"\\')
 _STRINGS: Final = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E))
-"""Tags of what is written as text, as if all were UTF-8: that, printable, T61, IA5, wider ones."""
+"""Tags of values written as text, as if all were UTF-8: that, printable, T61, IA5, wider ones."""
 _LONG_FORM: Final = 0x80
 
 
@@ -59,7 +59,7 @@ def _attribute(attribute: x509.NameAttribute[str | bytes]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """With backslashes before what has a meaning, and before spaces at either end."""
+    """Escape special characters with backslashes, and spaces at either end."""
     blanks = len(text) - len(text.lstrip(" \r")), len(text.rstrip(" \r"))
     return "".join(
         f"\\{character}"

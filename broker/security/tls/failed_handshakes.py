@@ -1,4 +1,4 @@
-"""Why there is no TLS with a peer, in words for who looks after the broker or the client."""
+"""Reasons of failed TLS handshakes, in words for operators of the broker or the client."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
 """TLS handshakes of clients: on threads, in bounded number and for a bounded time.
 
-A handshake costs a millisecond of arithmetic, and five hundred may come in a second, so it must
-not be done on the event loop. Each step, from one message of the client to the next, is a function
-call on a thread, unless it is sure to be short; between the steps a handshake waits on the loop and
-costs nothing. Only one side has the `SSLObject` at a time: while a thread does, the transport reads
-nothing.
+A handshake costs a millisecond of arithmetic, and five hundred may come in a second, so it must not
+be done on the event loop. Each step, from one message of the client to the next, is a function call
+on a thread, unless it is sure to be short; between the steps a handshake waits on the loop at no
+cost. Only one side has the `SSLObject` at a time: while a thread does, the transport reads nothing.
 
 A client that is silent or slow is hung up on after `ssl.handshake.timeout.ms`, and once there are
-`max.ssl.handshakes` clients who have begun, the one who did so first: an honest one takes
-milliseconds, so that strangers who connect and wait only ever push each other out.
+`max.ssl.handshakes` handshakes under way, so is the oldest: an honest client takes milliseconds, so
+strangers that connect and wait only ever displace each other.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ THREADS = 1
 
 
 class Candidate(Protocol):
-    """Who shakes hands."""
+    """A peer in its handshake."""
 
     def fail(self, reason: str) -> None:
         """End the handshake, and the connection."""
 
 
 class Handshakes:
-    """Those of all listeners, and of links to other brokers, together."""
+    """Handshakes of all listeners, and of links to other brokers, together."""
 
     def __init__(
         self,
@@ -55,11 +54,11 @@ class Handshakes:
 
     @property
     def are_under_way(self) -> bool:
-        """Whether a client is at its handshake."""
+        """True if any handshake is under way."""
         return bool(self._under_way)
 
     def begin(self, candidate: Candidate) -> None:
-        """Count a client who has connected, until `end`; hang up on the first if there are many."""
+        """Count a client that has connected, until `end`; at the limit, hang up on the oldest."""
         if len(self._under_way) >= self._most:
             first = next(iter(self._under_way))
             self.end(first)
@@ -73,13 +72,13 @@ class Handshakes:
         self._under_way[candidate] = self._timers.schedule(self._timeout_ms, timed_out)
 
     def end(self, candidate: Candidate) -> None:
-        """The handshake is over, one way or another."""
+        """Note the end of a handshake, whatever its result."""
         timer = self._under_way.pop(candidate, None)
         if timer is not None:
             timer.cancel()
 
     def step(self, end: ssl.SSLObject) -> Deferred[bool]:
-        """Go on with what has come, on a thread: whether that was all. Fails with ssl.SSLError."""
+        """Process received bytes on a thread; gives whether it is done. Fails with ssl.SSLError."""
         outcome: Deferred[bool] = Deferred()
 
         def finish(done: asyncio.Future[bool]) -> None:
@@ -89,7 +88,7 @@ class Handshakes:
         return outcome
 
     def close(self) -> None:
-        """Begin no step any more."""
+        """Stop beginning steps."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

@@ -1,4 +1,4 @@
-"""Whether a key store may take the place of another: it must be for the same broker.
+"""Checks that a new key store is for the same broker as the one it replaces.
 
 Apache's `SslFactory`: a new certificate has the same distinguished name, unless
 `ssl.allow.dn.changes`, and at least the same alternative names, unless `ssl.allow.san.changes`.

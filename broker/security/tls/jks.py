@@ -59,7 +59,7 @@ class JksStore:
 
     keys: tuple[KeyEntry, ...]
     certificates: tuple[x509.Certificate, ...]
-    """Those that stand alone: the trusted ones."""
+    """Certificates without a key: the trusted ones."""
 
 
 def read_jks(content: bytes, password: str | None) -> JksStore:

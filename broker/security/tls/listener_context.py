@@ -1,4 +1,4 @@
-"""What the TLS keys of one listener come to: read from its stores, checked, not changed after."""
+"""TLS context of one listener: read from its stores, checked, immutable."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Stamps = tuple[tuple[int, int] | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class ListenerName:
-    """Which listener it is, and what it is for."""
+    """Name and role of a listener."""
 
     name: str
     has_sasl: bool
     is_inter_broker: bool
-    """Whether brokers connect to it, so that they must accept each other's certificates."""
+    """True if brokers connect to it, so that they must accept each other's certificates."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,7 +50,7 @@ class ListenerContext:
     stamps: Stamps
 
     def is_outdated(self) -> bool:
-        """Whether a store's file has changed since."""
+        """Return whether a store's file has changed since."""
         return self.stamps != stamps_of(store_files(self.config))
 
 
@@ -66,7 +66,7 @@ def load(
         return _loaded(own_config, listener, old)
     except ConfigError as error:
         raise ConfigError(f"listener {listener.name}: {error}", *error.keys) from None
-    except ValueError as error:  # a name or an extension is only read when it is asked for
+    except ValueError as error:  # a name or an extension is only parsed on access
         why = f"a certificate cannot be read: {error}"
         raise ConfigError(f"listener {listener.name}: {why}", "ssl.keystore.location") from None
 
@@ -99,13 +99,13 @@ def tls_keys(config: BrokerConfig) -> tuple[object, ...]:
 
 
 def look_at(config: BrokerConfig, listener: ListenerName) -> tuple[object, ...]:
-    """What `load` would go by: equal if it would find the same. Call it on a thread."""
+    """Inputs of `load`: equal if it would give the same result. Call it on a thread."""
     own_config = for_listener(config, listener.name)
     return *tls_keys(own_config), *stamps_of(store_files(own_config))
 
 
 def stamps_of(files: tuple[Path, ...]) -> Stamps:
-    """When each file was changed, and its size; None for one that cannot be seen."""
+    """Modification time and size of each file; None for an inaccessible one."""
     return tuple(_stamp(file) for file in files)
 
 
@@ -118,7 +118,7 @@ def _stamp(file: Path) -> tuple[int, int] | None:
 
 
 def _client_auth(own_config: BrokerConfig, listener: ListenerName) -> str:
-    """With SASL, a certificate is asked for only where the listener's own key says so (KIP-684)."""
+    """Client authentication: with SASL, only by the listener's own key (KIP-684)."""
     if listener.has_sasl and f"{prefix_of(listener.name)}ssl.client.auth" not in own_config.stated:
         return "none"
     return own_config.ssl_client_auth

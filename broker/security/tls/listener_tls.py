@@ -35,10 +35,10 @@ class ListenerTls:
         recognised: Callable[[str], None],
         failed: Callable[[str], None],
     ) -> TlsTransport:
-        """What the socket of a new connection is given.
+        """TLS transport for a new connection's socket.
 
-        `recognised` hears of the principal in the client's certificate, if it shows one; `failed`
-        why there is no TLS, and closes the connection.
+        `recognised` gets the principal in the client's certificate, if it presents one; `failed`
+        gets the reason if there is no TLS, and closes the connection.
         """
         context = self.context
 
@@ -52,7 +52,7 @@ class ListenerTls:
 
 
 class _Handshake:
-    """That of one client: ends what was begun, and says who the client is."""
+    """Handshake of one client: ends it, and reports its principal."""
 
     def __init__(
         self,

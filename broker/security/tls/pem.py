@@ -62,7 +62,7 @@ def private_key(der: bytes, password: str | None = None) -> PrivateKeyTypes:
 
 
 def _blocks(text: str, kind: str) -> list[bytes]:
-    """What stands in blocks whose name ends so."""
+    """Contents of the blocks whose name ends with `kind`."""
     return [_decoded(content) for name, content in _BLOCK.findall(text) if name.endswith(kind)]
 
 

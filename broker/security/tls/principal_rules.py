@@ -1,11 +1,11 @@
-"""`ssl.principal.mapping.rules`: how the name in a certificate becomes the name of a principal.
+"""`ssl.principal.mapping.rules`: mapping of a certificate's name to the name of a principal.
 
 Rules are tried in order, and the first whose pattern matches the whole name decides:
 
     RULE:^CN=(.*?),OU=Sales.*$/$1/L, DEFAULT
 
-`$1` is what the first group matched, `L` and `U` make the result lower or upper case, and DEFAULT
-takes the name as it is. A name that no rule matches is refused. Apache's `SslPrincipalMapper`.
+`$1` is the match of the first group, `L` and `U` make the result lower or upper case, and DEFAULT
+takes the name as it is. A name without a matching rule is refused. Apache's `SslPrincipalMapper`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _rule(text: str, pattern: str, replacement: str, case: str) -> _Rule:
 
 
 def _numbered(match: re.Match[str], digits: str) -> str:
-    """What `$digits` stands for: as many digits count as there is a group for; else it is text."""
+    """Replacement for `$digits`, by their longest prefix that is a group's number; else text."""
     for end in range(len(digits), 0, -1):
         if int(digits[:end]) <= match.re.groups:
             return (match[int(digits[:end])] or "") + digits[end:]

@@ -1,4 +1,4 @@
-"""What is wrong with a key store or trust store."""
+"""Error of a key store or trust store."""
 
 from __future__ import annotations
 

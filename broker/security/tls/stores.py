@@ -1,6 +1,6 @@
 """The key store and the trust store of a configuration, whatever their format.
 
-As in Java, type JKS reads PKCS12 too and the reverse, since files say themselves what they are.
+As in Java, type JKS reads PKCS12 too and the reverse, since files identify their own format.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ Certificates = tuple["x509.Certificate", ...]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Identity:
-    """What a broker shows others: its private key and the certificates that vouch for it."""
+    """Identity of a broker: its private key and certificate chain."""
 
     key: PrivateKeyTypes
     chain: Certificates
-    """Its own certificate first, then who issued that, and so on."""
+    """Its own certificate first, then its issuer's, and so on."""
 
 
 class _Store(NamedTuple):
-    """Where the configuration says a store is; `key` and `certificates` are PEM in the key itself.
+    """Location of a configured store; `key` and `certificates` are PEM in the key itself.
 
     `name` is `ssl.keystore` or `ssl.truststore`.
     """
@@ -67,7 +67,7 @@ class _Store(NamedTuple):
 
 
 def read_identity(config: BrokerConfig) -> Identity | None:
-    """What is in the key store; None without one. Raises ConfigError."""
+    """Contents of the key store; None without one. Raises ConfigError."""
     store = _key_store(config)
     _refuse_contradictions(store)
     with _naming(store):
@@ -87,7 +87,7 @@ def read_identity(config: BrokerConfig) -> Identity | None:
 
 
 def read_trusted(config: BrokerConfig) -> Certificates | None:
-    """What is in the trust store; None without one. Raises ConfigError."""
+    """Contents of the trust store; None without one. Raises ConfigError."""
     store = _trust_store(config)
     _refuse_contradictions(store)
     with _naming(store):
@@ -132,7 +132,7 @@ def _trust_store(config: BrokerConfig) -> _Store:
 
 
 def _refuse_contradictions(store: _Store) -> None:
-    """What Apache's DefaultSslEngineFactory refuses. Raises ConfigError."""
+    """Refuse what Apache's DefaultSslEngineFactory refuses. Raises ConfigError."""
     name, is_key_store = store.name, store.name == "ssl.keystore"
     is_in_key = store.certificates is not None or store.key is not None
     reason = None
@@ -206,7 +206,7 @@ def _pkcs12(content: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertific
 
 
 def _chain(own: x509.Certificate, others: Iterable[x509.Certificate]) -> Certificates:
-    """Order certificates by who issued whom; those that have no part in it are left out."""
+    """Order certificates from each to its issuer; those outside that chain are left out."""
     by_subject = {one.subject: one for one in others}
     chain = [own]
     while (issuer := by_subject.pop(chain[-1].issuer, None)) is not None and issuer != chain[-1]:

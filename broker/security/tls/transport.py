@@ -1,17 +1,17 @@
 """TLS between a transport and a protocol: to the one it is a protocol, to the other a transport.
 
-asyncio has the same, but does handshakes on the event loop, keeps 256 KB for each connection, and
-takes one context for all connections of a server, so that a new certificate would need a new
-server. Here the kernel writes into one buffer that all connections share, since what it holds is
-handed to OpenSSL at once; OpenSSL decrypts straight into the protocol's own buffer.
+asyncio's own does handshakes on the event loop, keeps 256 KB for each connection, and takes one
+context for all connections of a server, so that a new certificate would need a new server. Here the
+kernel writes into one buffer that all connections share, since its content is handed to OpenSSL at
+once; OpenSSL decrypts straight into the protocol's own buffer.
 
     socket --recv--> shared buffer --copy--> incoming BIO --decrypt--> the protocol's buffer
     protocol --encrypt--> outgoing BIO --copy--> transport --send--> socket
 
-The protocol is told of its connection at once and not after the handshake, so that it is counted
-from the beginning; it receives nothing before the handshake is done, and must not write before.
-How much is held for a slow protocol is bounded by the shared buffer: while it reads nothing, or
-a thread has the `SSLObject` (`handshakes`), nothing is received.
+The protocol gets its connection at once and not after the handshake, so that it is counted from the
+beginning; it receives nothing before the handshake is done, and must not write before. Memory for a
+slow protocol is bounded by the shared buffer: while it reads nothing, or a thread has the
+`SSLObject` (`handshakes`), nothing is received.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ for each connection, and larger pieces are slower, as they do not stay in the pr
 LOOK_BYTES = 4
 """By which a peer that does not speak TLS is recognised."""
 _HIDDEN = ("region_sender", "sslcontext")
-"""What a transport may offer and TLS cannot use: bytes sent past it would not be encrypted."""
+"""Capabilities of a transport that TLS cannot offer: bytes sent past it would not be encrypted."""
 
 _UNCONNECTED = asyncio.Transport()
-"""Before the connection is made there is nobody to write to."""
+"""Placeholder before the connection is made."""
 _NOBODY = asyncio.BufferedProtocol()
 """Stands for the protocol of a connection that is lost, so that the two do not hold each other."""
 _shared = memoryview(bytearray(RECEIVE_BYTES))
@@ -56,14 +56,14 @@ class State(Enum):
     HANDSHAKE = auto()
     OPEN = auto()
     CLOSED = auto()
-    """By us: nothing is received or sent any more."""
+    """Closed by us: nothing is received or sent any more."""
 
 
 class Steps(Protocol):
     """Does the steps of handshakes; `Handshakes` is one."""
 
     def step(self, end: ssl.SSLObject) -> Deferred[bool]:
-        """Go on with what has come: whether that was all. Fails with ssl.SSLError."""
+        """Process received bytes; gives whether it is done. Fails with ssl.SSLError."""
 
 
 class Events(Protocol):
@@ -73,7 +73,7 @@ class Events(Protocol):
         """All went well; the peer's certificate, in DER. Returns why it is refused all the same."""
 
     def failed(self, reason: str) -> None:
-        """There will be no TLS."""
+        """Report that there will be no TLS."""
 
     def lost(self) -> None:
         """The connection has ended before."""
@@ -89,7 +89,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         steps: Steps,
         events: Events,
     ) -> None:
-        """`wrap` makes the `SSLObject` on what comes in and what goes out."""
+        """`wrap` creates the `SSLObject` on the incoming and outgoing BIOs."""
         super().__init__()
         self._protocol = protocol
         self._steps = steps
@@ -100,23 +100,23 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._tls = wrap(self._incoming, self._outgoing)
         self._state = State.HANDSHAKE
         self._is_wanted = True
-        """Whether the protocol reads."""
+        """True if the protocol reads."""
         self._is_stepping = False
-        """Whether a thread has the SSLObject."""
+        """True if a thread has the SSLObject."""
         self._is_light = False
-        """Whether the next step of the handshake costs next to nothing."""
+        """True if the next step of the handshake costs next to nothing."""
         self._is_going_on = False
         self._is_at_end = False
-        """Whether the peer sends nothing more."""
+        """True if the peer sends nothing more."""
         self._first = b""
-        """The first bytes of the peer, to say what it is if that is not TLS."""
+        """The first bytes of the peer, to identify a protocol other than TLS."""
 
     @property
     def below(self) -> asyncio.Transport:
         """The transport that sends and receives."""
         return self._below
 
-    # What the transport below calls.
+    # Called by the transport below.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The socket is connected; a client begins the handshake."""
@@ -132,7 +132,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         protocol.connection_lost(exc)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """The shared buffer: what is received goes on to OpenSSL before anybody else receives."""
+        """The shared buffer: received bytes go to OpenSSL before another transport receives."""
         return _shared
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -163,7 +163,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         """The socket accepts more."""
         self._protocol.resume_writing()
 
-    # What the protocol above calls.
+    # Called by the protocol above.
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
         """As of the transport below, but `ssl_object` is known, and ways past TLS are not."""
@@ -196,7 +196,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._below.pause_reading()
 
     def resume_reading(self) -> None:
-        """Deliver what has come since, though not from here, and what comes."""
+        """Deliver received bytes, from a later callback, and further ones."""
         self._is_wanted = True
         if self._state is State.OPEN:
             self._go_on_soon()
@@ -204,15 +204,15 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._below.resume_reading()
 
     def is_reading(self) -> bool:
-        """Whether the protocol reads."""
+        """Return whether the protocol reads."""
         return self._is_wanted and not self.is_closing()
 
     def is_closing(self) -> bool:
-        """Whether it was closed, by either side."""
+        """Return whether it was closed, by either side."""
         return self._state is State.CLOSED or self._below.is_closing()
 
     def close(self) -> None:
-        """Say so in TLS, and close once all is sent."""
+        """Send TLS's close alert, and close once everything is sent."""
         if self._state is State.OPEN:
             with contextlib.suppress(ssl.SSLError):  # it would rather wait for the peer's answer
                 self._tls.unwrap()
@@ -283,7 +283,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     # Records.
 
     def _take(self, received: memoryview) -> None:
-        """Decrypt in pieces; what comes behind a pause of the protocol is kept as it is."""
+        """Decrypt in pieces; bytes behind a pause of the protocol are kept encrypted."""
         for start in range(0, len(received), PIECE_BYTES):
             if not self._is_wanted or self._state is not State.OPEN:
                 self._incoming.write(received[start:])
@@ -292,7 +292,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._decrypt()
 
     def _decrypt(self) -> None:
-        """Deliver what has come while the protocol reads."""
+        """Deliver received bytes while the protocol reads."""
         protocol, tls, incoming = self._protocol, self._tls, self._incoming
         is_more = True
         while is_more and self._is_wanted and self._state is State.OPEN:
@@ -323,7 +323,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
 
     def _encrypt(self, piece: memoryview[Any]) -> None:
         written = 0
-        while written < len(piece):  # a record at a time, whatever is asked for
+        while written < len(piece):  # a record at a time, for any size
             written += self._tls.write(piece[written:])
         self._below.write(self._outgoing.read())
 
@@ -346,7 +346,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._below.write(self._outgoing.read())
 
     def _end(self, reason: str) -> None:
-        """The connection cannot go on, of which the peer was told in TLS, if it can be."""
+        """End the connection, after notifying the peer in TLS, if possible."""
         self._send()
         logger.info("%s: connection closed: %s", self._below.get_extra_info("peername"), reason)
         self._finish()

@@ -26,14 +26,14 @@ class ClientExchange(Protocol):
         """The first token."""
 
     async def respond(self, challenge: bytes) -> bytes | None:
-        """The token that answers one of the server's; None when there is none to send.
+        """Response to a token of the server; None if there is none to send.
 
-        Asked for each, the one that comes with success included. Raises LoginError.
+        Called for each, including the one that comes with success. Raises LoginError.
         """
 
 
 class ClientMechanism(Protocol):
-    """How this broker logs in at others."""
+    """Mechanism by which this broker authenticates to others."""
 
     @property
     def name(self) -> str:

@@ -87,7 +87,7 @@ MECHANISMS: dict[str, Callable[[ClientSettings], ClientMechanism]] = {
     **dict.fromkeys(BY_NAME, _scram),
     OAUTHBEARER: _oauthbearer,
 }
-"""What makes each that there is. Raises ConfigError."""
+"""Constructor of each mechanism. Raises ConfigError."""
 
 
 def client_mechanism(

@@ -19,7 +19,7 @@ class PlainClient:
         self._token = f"\0{login.user}\0{login.password}".encode()
 
     def exchange(self) -> PlainClient:
-        """Nothing is kept between steps."""
+        """Return itself: no state is kept between steps."""
         return self
 
     async def first(self) -> bytes:

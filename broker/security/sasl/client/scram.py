@@ -46,7 +46,7 @@ class ScramClient:
         draw_bits: Callable[[int], int],
         on_thread: OnThread,
     ) -> None:
-        """`draw_bits` draws a number of so many bits, `on_thread` computes on a thread."""
+        """`draw_bits` draws a number of that many bits, `on_thread` computes on a thread."""
         self.mechanism = mechanism
         self.name = mechanism.mechanism_name
         self.user = escaped(login.user)
@@ -80,7 +80,7 @@ class ScramClientExchange:
         self._nonce = nonce
         self._bare = f"n={client.user},r={nonce}{client.extensions}"
         self._signature: bytes | None = None
-        """What the server has to show in the end; None until it asked for the proof."""
+        """Server signature to expect in the end; None until the server asked for the proof."""
 
     async def first(self) -> bytes:
         """The name."""
