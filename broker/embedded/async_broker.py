@@ -29,9 +29,9 @@ R = TypeVar("R", bound="Request")
 
 
 class AsyncBroker(AsyncFaultyRequests):
-    """What `async with EmbeddedBroker(...)` gives. Made by `started`.
+    """Broker of `async with EmbeddedBroker(...)`. Created by `started`.
 
-    A client that blocks this loop blocks the broker, too: for one that does, use `with`. It cannot
+    A client that blocks this loop blocks the broker, too: for such a client use `with`. It cannot
     be paused, since the loop is the test's.
     """
 
@@ -82,17 +82,17 @@ class AsyncBroker(AsyncFaultyRequests):
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to, `host:port`."""
+        """Bootstrap server for clients, `host:port`."""
         return self._settings.bootstrap_server
 
     @property
     def client_config(self) -> dict[str, str]:
-        """What a client of librdkafka is configured with, `bootstrap.servers` and security."""
+        """Configuration for a client of librdkafka, `bootstrap.servers` and security."""
         return self._settings.client_config
 
     @property
     def kafka_python_config(self) -> dict[str, str]:
-        """What a client of kafka-python is constructed with to connect."""
+        """Constructor arguments for a client of kafka-python."""
         return self._settings.kafka_python_config
 
     @property
@@ -102,12 +102,12 @@ class AsyncBroker(AsyncFaultyRequests):
 
     @property
     def config(self) -> dict[str, str]:
-        """What it was configured to be: the keys of its property file."""
+        """Its configuration: the keys of its property file."""
         return self._settings.properties
 
     @property
     def log_dir(self) -> Path:
-        """Where its logs are."""
+        """Directory of its logs."""
         return self._settings.logs
 
     @property
@@ -136,7 +136,7 @@ class AsyncBroker(AsyncFaultyRequests):
     async def records(
         self, topic: str, partition: int | None = None, *, committed_only: bool = False
     ) -> list[StoredRecord]:
-        """What stands in the logs of a topic, by partition and offset, without a consumer."""
+        """Records in the logs of a topic, by partition and offset, without a consumer."""
         found: list[StoredRecord] = []
         for index in partitions_of(await self.topics(), topic, partition):
             found += stored_records(await self._broker.read(topic, index, committed_only))
@@ -147,15 +147,15 @@ class AsyncBroker(AsyncFaultyRequests):
         await self._broker.wait_for(group, lag, timeout_seconds)
 
     async def is_running(self) -> bool:
-        """Whether it has neither been killed nor given up."""
+        """Return whether it has been neither killed nor ended by a failure."""
         return await self._broker.is_running()
 
     async def failure(self) -> str | None:
-        """Why it ended by itself, if it did: its last disk has failed, say."""
+        """Reason why it ended by itself, if it did: a failure of its last disk, say."""
         return await self._broker.failure()
 
     async def requests(self) -> list[SentRequest]:
-        """What clients have sent."""
+        """Requests that clients have sent."""
         return await self._broker.sent_requests()
 
     @overload
@@ -167,11 +167,11 @@ class AsyncBroker(AsyncFaultyRequests):
     async def requests_of(
         self, request: type[Request] | str, *, client_id: str | None = None
     ) -> list[Any]:
-        """Those of one kind, by class or name, as they were decoded."""
+        """Decoded requests of one kind, by class or name."""
         return requests_of(await self.requests(), request, client_id)
 
     async def advance(self, *, seconds: float = 0, hours: float = 0, days: float = 0) -> None:
-        """Turn the broker's clock forward: what is due by then happens now. The loop's stays."""
+        """Advance the broker's clock: events due by then happen now. The loop's clock stays."""
         await self._broker.advance(time_span(seconds, hours, days))
 
     async def fill_disk(self, *, is_full: bool = True) -> None:
@@ -180,7 +180,7 @@ class AsyncBroker(AsyncFaultyRequests):
 
     @property
     def _broker(self) -> HostedBroker:
-        """The broker, for who is on its loop. Raises EmbeddedBrokerError for others."""
+        """The broker, if called on its loop. Raises EmbeddedBrokerError otherwise."""
         if asyncio.get_running_loop() is not self._loop:
             state = "is closed" if self._loop.is_closed() else "is another one"
             raise EmbeddedBrokerError(

@@ -1,4 +1,4 @@
-"""What a coroutine can do to the requests of a broker on its loop: `mischief`, awaited."""
+"""Request faults for a broker on the loop of a coroutine: `mischief`, awaited."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AsyncFaultyRequests(ABC):
     @property
     @abstractmethod
     def _broker(self) -> HostedBroker:
-        """The broker, for who is on its loop. Raises EmbeddedBrokerError for others."""
+        """The broker, if called on its loop. Raises EmbeddedBrokerError otherwise."""
 
     async def fail(
         self,
@@ -108,15 +108,15 @@ class AsyncFault:
         self._number = number
 
     async def count(self) -> int:
-        """How many requests it has struck."""
+        """Number of requests it has struck."""
         return await self._broker.fault_count(self._number)
 
     async def wait(self, count: int = 1, timeout_seconds: float = 10.0) -> None:
-        """Wait until it has struck so many requests. Raises NotReachedError."""
+        """Wait until it has struck `count` requests. Raises NotReachedError."""
         await self._broker.wait_for_fault(self._number, count, timeout_seconds)
 
     async def remove(self) -> None:
-        """Have it strike no more."""
+        """Remove it: it strikes no more requests."""
         await self._broker.remove_fault(self._number)
 
     async def __aenter__(self) -> Self:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ControlledBroker(FaultyRequests):
-    """What can be asked of it and done to it; how it comes about, subclasses know.
+    """A broker's controls for a test; its subclasses start it.
 
     Its methods may be called from any thread, and block it.
     """
@@ -28,7 +28,7 @@ class ControlledBroker(FaultyRequests):
     @property
     @abstractmethod
     def _settings(self) -> BrokerSettings:
-        """What it is configured to be. Raises EmbeddedBrokerError if it was never started."""
+        """Its settings. Raises EmbeddedBrokerError if it was never started."""
 
     @abstractmethod
     def start(self) -> Self:
@@ -53,13 +53,13 @@ class ControlledBroker(FaultyRequests):
         self._engine.resume()
 
     def restore(self) -> None:
-        """Have it be well again: it goes on, or is started, without faults, its disk has room."""
+        """Clear all faults: resume or start the broker, remove request faults, free its disk."""
         self.resume()
         self._engine.ask("restore")
 
     @property
     def is_paused(self) -> bool:
-        """Whether it was paused, and not resumed."""
+        """True if it was paused, and not resumed."""
         return self._engine.is_paused
 
     @contextlib.contextmanager
@@ -82,7 +82,7 @@ class ControlledBroker(FaultyRequests):
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to, `host:port`."""
+        """Bootstrap server for clients, `host:port`."""
         return self._settings.bootstrap_server
 
     def get_bootstrap_server(self) -> str:
@@ -91,12 +91,12 @@ class ControlledBroker(FaultyRequests):
 
     @property
     def client_config(self) -> dict[str, str]:
-        """What a client of librdkafka (confluent-kafka) is configured with to connect."""
+        """Configuration for a client of librdkafka (confluent-kafka)."""
         return self._settings.client_config
 
     @property
     def kafka_python_config(self) -> dict[str, str]:
-        """What a client of kafka-python is constructed with to connect."""
+        """Constructor arguments for a client of kafka-python."""
         return self._settings.kafka_python_config
 
     @property
@@ -106,22 +106,22 @@ class ControlledBroker(FaultyRequests):
 
     @property
     def config(self) -> dict[str, str]:
-        """What it was configured to be: the keys of its property file."""
+        """Its configuration: the keys of its property file."""
         return self._settings.properties
 
     @property
     def log_dir(self) -> Path:
-        """Where its logs are."""
+        """Directory of its logs."""
         return self._settings.logs
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started, and has neither been stopped or killed nor given up."""
+        """True if it was started, and neither stopped nor killed, nor ended by a failure."""
         return bool(self._engine.ask("is_running"))
 
     @property
     def failure(self) -> str | None:
-        """Why it ended by itself, if it did: its last disk has failed, say."""
+        """Reason why it ended by itself, if it did: a failure of its last disk, say."""
         why: str | None = self._engine.ask("failure")
         return why
 
@@ -133,7 +133,7 @@ class ControlledBroker(FaultyRequests):
 
     @property
     def requests(self) -> Requests:
-        """What clients have sent."""
+        """Requests that clients have sent."""
         return Requests(self._engine)
 
     def topics(self) -> dict[str, int]:
@@ -142,7 +142,7 @@ class ControlledBroker(FaultyRequests):
         return found
 
     def advance(self, *, seconds: float = 0, hours: float = 0, days: float = 0) -> None:
-        """Turn its clock forward: what is due by then happens now, timers included."""
+        """Advance its clock: events due by then happen now, timers included."""
         self._engine.ask("advance", time_span(seconds, hours, days))
 
     def fill_disk(self) -> FullDisk:
@@ -158,7 +158,7 @@ class FullDisk:
         engine.ask("fill_disk", True)
 
     def empty(self) -> None:
-        """Let it take things in again; a broker that has given up has to be restarted."""
+        """Free the disk; a broker that has ended because of it must be restarted."""
         self._engine.ask("fill_disk", False)
 
     def __enter__(self) -> Self:

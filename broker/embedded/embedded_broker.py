@@ -136,9 +136,9 @@ class EmbeddedBroker(ControlledBroker):
     def records(
         self, topic: str, partition: int | None = None, *, committed_only: bool = False
     ) -> list[StoredRecord]:
-        """What stands in the logs of a topic, by partition and offset, without a consumer.
+        """Records in the logs of a topic, by partition and offset, without a consumer.
 
-        With `committed_only`, what a consumer with `read_committed` would get.
+        With `committed_only`, the records that a `read_committed` consumer would get.
         """
         return [
             record
@@ -169,12 +169,12 @@ class EmbeddedBroker(ControlledBroker):
 
     @property
     def is_ours(self) -> bool:
-        """Whether this process has started it, if anybody has: not that of which it is a fork."""
+        """True unless it was started by a process of which this is a fork."""
         return self._started is None or self._started.is_ours
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started, and has neither been stopped or killed nor given up."""
+        """True if it was started, and neither stopped nor killed, nor ended by a failure."""
         return self._started is not None and super().is_running
 
     @property
@@ -183,7 +183,7 @@ class EmbeddedBroker(ControlledBroker):
         return [] if self._started is None else super().log_lines
 
     def restore(self) -> None:
-        """Have it be well again; one that was stopped starts anew, empty and at another port."""
+        """Clear all faults; a stopped broker is started again, empty and at another port."""
         if self._started is None:
             self.start()
         else:
@@ -201,7 +201,7 @@ class EmbeddedBroker(ControlledBroker):
 
 
 class _Started:
-    """What a broker has taken from the machine, and gives back also if nobody stops it."""
+    """Resources that a broker takes from the machine, and returns even if it is not stopped."""
 
     def __init__(self, settings: BrokerSettings, isolation: Isolation) -> None:
         self._process = os.getpid()
@@ -212,7 +212,7 @@ class _Started:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this process has started it: a fork leaves it alone."""
+        """True if this process has started it: a fork leaves it alone."""
         return self._process == os.getpid()
 
     def end(self) -> None:

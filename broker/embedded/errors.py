@@ -1,11 +1,11 @@
-"""What goes wrong between a test and its broker."""
+"""Errors between a test and its broker."""
 
 from __future__ import annotations
 
 
 class EmbeddedBrokerError(Exception):
-    """A broker could not do what the test asked; the text says why."""
+    """A broker could not carry out a request of the test; the text has the reason."""
 
 
 class NotReachedError(EmbeddedBrokerError, AssertionError):
-    """What a test waited for did not come about in time; the text says how far it came."""
+    """A condition that a test waited for was not met in time; the text states the progress."""

@@ -47,7 +47,7 @@ NO_EPOCH = -1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is there before a broker, and outlives it."""
+    """Objects that exist before a broker, and outlive it."""
 
     lines: LogLines
     turned: TurnedTime
@@ -69,7 +69,7 @@ class HostedBroker:
         self._broker: Broker | None = None
         self._life: asyncio.Task[None] | None = None
         self._timers: TurnedTimers | None = None
-        """Those that are turned; None where the loop is."""
+        """Timers that are advanced; None if the loop is."""
 
     # Its life
 
@@ -96,7 +96,7 @@ class HostedBroker:
             await self._life
 
     async def kill(self) -> None:
-        """End it as SIGKILL does: what it has written stays, and it does nothing more."""
+        """End it as SIGKILL does: written data stays, and it does nothing more."""
         if self._broker is not None and self._life is not None:
             self._surroundings.lines.is_muted = True
             self._disk.die()
@@ -105,11 +105,11 @@ class HostedBroker:
             await self._life
 
     async def is_running(self) -> bool:
-        """Whether it lives; it may have ended by itself, as with its last disk."""
+        """Return whether it runs; it may have ended by itself, as when its last disk failed."""
         return self._life is not None and not self._life.done()
 
     async def failure(self) -> str | None:
-        """Why it ended by itself."""
+        """Reason why it ended by itself."""
         return None if self._broker is None else self._broker.failure
 
     # Asking
@@ -131,7 +131,7 @@ class HostedBroker:
         return {name: len(topic.partitions) for name, topic in sorted(topics.items())}
 
     async def leaders(self, topic: str) -> dict[int, int]:
-        """Who leads each partition, as this broker knows; -1 for nobody."""
+        """Leader of each partition, as this broker knows; -1 for none."""
         found = self.services().metadata.topics.get(topic)
         return {} if found is None else {i: one.leader for i, one in found.partitions.items()}
 
@@ -141,7 +141,7 @@ class HostedBroker:
         return found.leader_epoch if found is not None and found.is_leader else NO_EPOCH
 
     async def read(self, topic: str, partition: int, is_committed_only: bool) -> list[LogPiece]:
-        """What stands in a partition of which this broker has a replica."""
+        """Records of a partition of which this broker has a replica."""
         return await operations.read_partition(
             self.services(), topic, partition, is_committed_only=is_committed_only
         )
@@ -174,7 +174,7 @@ class HostedBroker:
             await timers.sleep(POLL_MS)
 
     async def is_controller(self) -> bool:
-        """Whether this broker is the active controller."""
+        """Return whether this broker is the active controller."""
         return self.services().controller.is_active
 
     async def create_internal_topics(self) -> None:
@@ -202,13 +202,13 @@ class HostedBroker:
         self._surroundings.lines.is_muted = True
 
     async def process_id(self) -> int:
-        """Where it runs."""
+        """Id of the process it runs in."""
         return os.getpid()
 
     # Mistreating
 
     async def advance(self, seconds: float, steps: int = STEPS) -> None:
-        """Turn its clock forward, in about so many steps at most."""
+        """Advance its clock, in about `steps` steps at most."""
         loop = asyncio.get_running_loop()
         timers = loop if isinstance(loop, EmbeddedLoop) else self._timers
         if timers is None:
@@ -220,7 +220,7 @@ class HostedBroker:
         self._disk.is_full = is_full
 
     async def cut_off_from(self, ports: set[int]) -> None:
-        """Let nothing through to those ports of other brokers, nor back; to all others again."""
+        """Cut connections to these ports of other brokers, both ways; restore all others."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, EmbeddedLoop)
         loop.cut_off_from(ports)
@@ -234,7 +234,7 @@ class HostedBroker:
         self._faults.remove(number)
 
     async def fault_count(self, number: int) -> int:
-        """How many requests it has struck."""
+        """Number of requests it has struck."""
         return self._faults.count(number)
 
     async def wait_for_fault(self, number: int, count: int, timeout_seconds: float) -> None:
@@ -257,11 +257,11 @@ class HostedBroker:
             await self.start()
 
     async def sent_requests(self) -> list[SentRequest]:
-        """What clients have sent."""
+        """Requests that clients have sent."""
         return self._sent.all()
 
     async def forget_requests(self) -> None:
-        """Forget what clients have sent so far."""
+        """Forget the requests sent so far."""
         self._sent.clear()
 
     def services(self) -> BrokerServices:
@@ -293,7 +293,7 @@ class HostedBroker:
         return broker
 
     def _make_timers(self) -> Timers:
-        """Those of a loop that is turned itself; or else timers that are."""
+        """Timers of a loop that can be advanced, else timers that can be advanced themselves."""
         loop = asyncio.get_running_loop()
         if isinstance(loop, EmbeddedLoop):
             return Timers(loop)

@@ -1,4 +1,4 @@
-"""What a test can do to a broker's requests, wherever the broker runs."""
+"""Faults that a test can inject into a broker's requests, wherever the broker runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FaultyRequests(ABC):
     @property
     @abstractmethod
     def _engine(self) -> Engine:
-        """Where the broker runs."""
+        """Engine of the broker."""
 
     def fail(
         self,

@@ -36,7 +36,7 @@ FORMER_NAMES: Final = {
 
 
 def error_named(error: object) -> ErrorCode:
-    """An error by itself, its name or its number. Raises TypeError or ValueError."""
+    """An error code, by itself, its name or its number. Raises TypeError or ValueError."""
     if isinstance(error, ErrorCode):
         return error
     if isinstance(error, str):

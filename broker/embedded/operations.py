@@ -1,8 +1,8 @@
-"""What a test asks of a running broker besides what its client does. On the broker's loop.
+"""Operations of a test on a running broker beside those of its client. On the broker's loop.
 
-Requests of ours go to the same handlers as those of clients, not through a socket, and neither
-faults nor `broker.requests` see them. The authorizer takes them for those of a super user, whom
-nobody can log in as.
+Our own requests go to the same handlers as those of clients, not through a socket, and neither
+faults nor `broker.requests` see them. The authorizer sees a super user, as which no client can log
+in.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NOT_NOW: Final = frozenset(
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-"""What a broker says of a group that another one coordinates, or none yet."""
+"""Errors of a broker for a group that it does not coordinate, or not yet."""
 
 
 async def create_topic(
@@ -128,7 +128,7 @@ async def read_partition(
 async def committed_offsets(
     services: BrokerServices, group: str
 ) -> dict[tuple[str, int], int] | None:
-    """Where a group is, by partition; None if this broker does not coordinate it (now)."""
+    """Committed offsets of a group; None if this broker does not coordinate it (now)."""
     asked = OffsetFetchRequest.Group(group_id=group, topics=None)
     answer = await _ask(services, OffsetFetchRequest(groups=[asked]), OFFSETS_VERSION)
     (found,) = cast("OffsetFetchResponse", answer).groups
@@ -148,7 +148,7 @@ async def committed_offsets(
 def end_offsets(
     services: BrokerServices, partitions: Iterable[tuple[str, int]]
 ) -> dict[tuple[str, int], int]:
-    """How far consumers may read, of the partitions that this broker leads."""
+    """End offsets for consumers, of the partitions that this broker leads."""
     found = {}
     for topic, index in partitions:
         partition = services.replicas.partition(topic, index)

@@ -1,4 +1,4 @@
-"""What clients have sent, as a test looks at it."""
+"""A test's view of the requests that clients have sent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Requests:
     def of(self, request: str, *, client_id: str | None = None) -> list[Any]: ...
 
     def of(self, request: type[Request] | str, *, client_id: str | None = None) -> list[Any]:
-        """Those of one kind, by class or name, as they were decoded."""
+        """Decoded requests of one kind, by class or name."""
         return requests_of(self, request, client_id)
 
     @overload
@@ -45,7 +45,7 @@ class Requests:
     def wait_for(
         self, request: type[Request] | str, count: int = 1, timeout: float = 10.0
     ) -> list[Any]:
-        """Those of one kind, once there are so many. Raises NotReachedError."""
+        """Requests of one kind, once there are `count`. Raises NotReachedError."""
         until = time.monotonic() + timeout
         while len(found := self.of(request)) < count:
             if time.monotonic() > until:

@@ -29,7 +29,7 @@ _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Security:
-    """How clients have to connect."""
+    """Security settings for clients."""
 
     protocol: str
     """As Kafka calls it: `SASL_SSL`, say."""
@@ -43,7 +43,7 @@ class Security:
 
     @property
     def broker_keys(self) -> dict[str, str]:
-        """What stands in the broker's property file besides its listeners."""
+        """Keys of the broker's property file, besides its listeners."""
         keys: dict[str, str] = {}
         if self.broker_file is not None:
             keys |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": self.broker_file}
@@ -55,7 +55,7 @@ class Security:
 
     @property
     def client_keys(self) -> dict[str, str]:
-        """What a client of librdkafka (confluent-kafka) is configured with."""
+        """Configuration for a client of librdkafka (confluent-kafka)."""
         keys = {"security.protocol": self.protocol}
         if self.ca_file is not None:
             keys["ssl.ca.location"] = self.ca_file
@@ -69,7 +69,7 @@ class Security:
 
     @property
     def kafka_python_keys(self) -> dict[str, str]:
-        """What a client of kafka-python is constructed with."""
+        """Constructor arguments for a client of kafka-python."""
         keys = {"security_protocol": self.protocol}
         if self.ca_file is not None:
             keys["ssl_cafile"] = self.ca_file
@@ -83,7 +83,7 @@ class Security:
 
 
 def make_security(protocol: Protocol, directory: Path) -> Security:
-    """Make what it takes, in a directory of the broker's."""
+    """Create the certificates and credentials, in a directory of the broker's."""
     ca_file = broker_file = password = None
     if protocol.endswith("ssl"):
         ca_file, broker_file = _certificates(directory)

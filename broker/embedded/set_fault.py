@@ -24,12 +24,12 @@ class SetFault:
 
     @property
     def count(self) -> int:
-        """How many requests it has struck."""
+        """Number of requests it has struck."""
         count: int = self._engine.ask("fault_count", self._number)
         return count
 
     def wait(self, count: int = 1, timeout: float = 10.0) -> None:
-        """Wait until it has struck so many requests. Raises NotReachedError."""
+        """Wait until it has struck `count` requests. Raises NotReachedError."""
         until = time.monotonic() + timeout
         while (now := self.count) < count:
             if time.monotonic() > until:
@@ -37,7 +37,7 @@ class SetFault:
             time.sleep(POLL_SECONDS)
 
     def remove(self) -> None:
-        """Have it strike no more."""
+        """Remove it: it strikes no more requests."""
         if not self._is_removed:
             self._is_removed = True
             self._engine.ask("remove_fault", self._number)

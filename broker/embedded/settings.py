@@ -1,4 +1,4 @@
-"""What an embedded broker is configured to be, and where it keeps its logs."""
+"""Settings of an embedded broker, and the place of its logs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class BrokerSettings:
     """As in a property file, without what follows from the other fields."""
     log_dir: Path | None = None
     own_port: int | None = None
-    """Where brokers of a cluster talk to each other, or where one would that has `security`."""
+    """Port for the other brokers of a cluster, or for those of a broker with `security`."""
     security: Security | None = None
     """Of clients; None for none."""
 
@@ -86,7 +86,7 @@ class BrokerSettings:
 
     @property
     def bootstrap_server(self) -> str:
-        """Where clients connect: as configured, or else at the port reserved for it."""
+        """Bootstrap server for clients: as configured, or else at the port reserved for it."""
         named = self.config.get("advertised.listeners") or self.config.get(LISTENERS)
         if named is None:
             return f"{HOST}:{self.port}"
@@ -95,13 +95,13 @@ class BrokerSettings:
 
     @property
     def client_config(self) -> dict[str, str]:
-        """What a client of librdkafka is configured with."""
+        """Configuration for a client of librdkafka."""
         keys = {} if self.security is None else self.security.client_keys
         return {"bootstrap.servers": self.bootstrap_server, **keys}
 
     @property
     def kafka_python_config(self) -> dict[str, str]:
-        """What a client of kafka-python is constructed with."""
+        """Constructor arguments for a client of kafka-python."""
         keys = {} if self.security is None else self.security.kafka_python_keys
         return {"bootstrap_servers": self.bootstrap_server, **keys}
 
@@ -151,7 +151,7 @@ OWN_LISTENER: Final = "BROKERS"
 
 
 class Choices(NamedTuple):
-    """What is one of few things, in lower case."""
+    """Options with a fixed set of values, in lower case."""
 
     storage: Storage
     security: Protocol | None
@@ -172,7 +172,7 @@ def settled_choices(
 
 
 def check_brokers(brokers: object) -> None:
-    """Refuse what is no number of brokers. Raises TypeError or ValueError."""
+    """Refuse an invalid number of brokers. Raises TypeError or ValueError."""
     if isinstance(brokers, bool) or not isinstance(brokers, int):
         raise TypeError(f"brokers is a whole number, not {brokers!r}")
     if brokers < 1:
@@ -180,7 +180,7 @@ def check_brokers(brokers: object) -> None:
 
 
 def warn_of_unknown_keys(config: Mapping[str, Value] | None) -> None:
-    """Tell the test of keys that the broker would only log; for constructors of what it makes."""
+    """Warn the test of keys that the broker would only log; for constructors called by the test."""
     for name in config or ():
         text = about_unknown_key(name)
         if text is not None:
@@ -188,7 +188,7 @@ def warn_of_unknown_keys(config: Mapping[str, Value] | None) -> None:
 
 
 def stated(config: Mapping[str, Value] | None) -> dict[str, str]:
-    """What a test has configured, as it stands in a property file."""
+    """Configuration of a test, as text for a property file."""
     return {name: _text(value) for name, value in (config or {}).items()}
 
 
@@ -199,7 +199,7 @@ def with_super_users(config: Mapping[str, str], *users: str) -> dict[str, str]:
 
 
 def secured(protocol: Protocol | None, directory: Path) -> Security | None:
-    """What clients have to do to connect; imported only if anybody wants it."""
+    """Security for clients; its module is imported only if needed."""
     if protocol is None:
         return None
     from broker.embedded.security import make_security  # noqa: PLC0415
@@ -208,7 +208,7 @@ def secured(protocol: Protocol | None, directory: Path) -> Security | None:
 
 
 def make_directory(storage: Storage, name: str) -> Path:
-    """A directory that nobody else has."""
+    """An exclusive directory."""
     if storage == "memory" and not MEMORY.is_dir():
         raise EmbeddedBrokerError(f"storage='memory' needs {MEMORY}, which is not there")
     parent = MEMORY if storage == "memory" else Path(tempfile.gettempdir())

@@ -44,7 +44,7 @@ class LogPiece(NamedTuple):
 
 
 def read_piece(partition: Partition, offset: int, *, is_committed_only: bool) -> LogPiece | None:
-    """What stands at `offset` and behind it; None at the end of what consumers may read."""
+    """Log content from `offset` on; None at the end visible to consumers."""
     log = partition.log
     end = log.last_stable_offset if is_committed_only else log.high_watermark
     if offset >= end:
@@ -102,7 +102,7 @@ def _is_aborted(piece: LogPiece, producer_id: int, offset: int) -> bool:
 
 
 def _whole(data: bytes) -> int:
-    """How many bytes of `data` are whole batches."""
+    """Number of bytes of `data` that are whole batches."""
     position = 0
     while position + HEADER_BYTES <= len(data):
         size = parse_header(memoryview(data)[position:]).size_in_bytes

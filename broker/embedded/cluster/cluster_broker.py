@@ -25,7 +25,7 @@ class ClusterBroker(ControlledBroker):
 
     @property
     def own_port(self) -> int:
-        """Where other brokers connect to it."""
+        """Port to which other brokers connect."""
         port = self._described.own_port
         assert port is not None
         return port
@@ -36,7 +36,7 @@ class ClusterBroker(ControlledBroker):
         return self
 
     def leads(self, topic: str, partition: int = 0) -> bool:
-        """Whether it leads a partition, as far as it knows."""
+        """Return whether it leads a partition, as far as it knows."""
         return self.leads_in(topic, partition) >= 0
 
     def leads_in(self, topic: str, partition: int) -> int:
@@ -49,7 +49,7 @@ class ClusterBroker(ControlledBroker):
         return self._engine.ask(operation, *arguments)
 
     def end(self) -> None:
-        """Have it be no more."""
+        """End the broker for good."""
         try:
             self._engine.resume()
             self._engine.kill()

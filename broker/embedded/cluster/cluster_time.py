@@ -1,9 +1,9 @@
-"""The time of an embedded cluster: each broker has a clock, and a test turns all of them.
+"""The time of an embedded cluster: each broker has a clock, and a test advances all of them.
 
-They are turned in steps, one broker after the other, so that none is further ahead of another than
-a step. Of a span that is long beside `replica.lag.time.max.ms` a step is longer than a follower may
-be behind, and leaders take followers out of the ISR that had no chance to fetch: they are back
-before the turn is over.
+They advance in steps, one broker after the other, so that none is further ahead of another than a
+step. With a span that is long compared to `replica.lag.time.max.ms` a step is longer than a
+follower may be behind, and leaders remove followers from the ISR that had no chance to fetch: they
+are back before the advance ends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STEPS_WITHIN: Final = 10
 
 
 class ClusterTime:
-    """How far each broker is ahead of the machine's clock."""
+    """Offset of each broker's clock from the machine's."""
 
     def __init__(self, ensemble: MetadataEnsemble) -> None:
         self._ensemble = ensemble

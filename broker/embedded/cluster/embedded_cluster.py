@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from broker.embedded.stored_records import StoredRecord
 
 STORE: Final = "embedded-cluster:2181"
-"""What stands in `zookeeper.connect`: it makes a broker one of several. Nobody connects there."""
+"""Value of `zookeeper.connect`: it makes a broker one of several. Nothing connects there."""
 BROKERS_THEMSELVES: Final = "User:ANONYMOUS"
-"""They do not log in on their own listener, so who shall be told apart by ACLs needs `security`."""
+"""Principal on the brokers' own listener; ACLs that distinguish it need `security`."""
 SESSION_KEY: Final = "zookeeper.session.timeout.ms"
 CLUSTER: Final[Mapping[str, Value]] = {
     "zookeeper.connect": STORE,
@@ -96,7 +96,7 @@ class EmbeddedCluster:
     # Its life
 
     def start(self) -> Self:
-        """Start all brokers; returns when each knows of all."""
+        """Start all brokers; returns when each knows all others."""
         if self.brokers:
             raise EmbeddedBrokerError("the cluster was started already")
         self._process = os.getpid()
@@ -122,7 +122,7 @@ class EmbeddedCluster:
         with self._resources:
             for broker in brokers:  # none of which shall warn of the others' end
                 broker.ask("fall_silent")
-            for broker in brokers:  # in no order that could matter: what they have written goes
+            for broker in brokers:  # in any order: their data is removed
                 broker.end()
         self._resources = contextlib.ExitStack()
 
@@ -132,22 +132,22 @@ class EmbeddedCluster:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    # What it is
+    # Its properties
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to: all brokers, `host:port,host:port`."""
+        """Bootstrap servers for clients: all brokers, `host:port,host:port`."""
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
 
     @property
     def client_config(self) -> dict[str, str]:
-        """What a client of librdkafka (confluent-kafka) is configured with to connect."""
+        """Configuration for a client of librdkafka (confluent-kafka)."""
         one = self.brokers[0].client_config
         return {**one, "bootstrap.servers": self.bootstrap_servers}
 
     @property
     def kafka_python_config(self) -> dict[str, str]:
-        """What a client of kafka-python is constructed with to connect."""
+        """Constructor arguments for a client of kafka-python."""
         one = self.brokers[0].kafka_python_config
         return {**one, "bootstrap_servers": self.bootstrap_servers}
 
@@ -162,7 +162,7 @@ class EmbeddedCluster:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this process has started it, if anybody has: not that of which it is a fork."""
+        """True unless it was started by a process of which this is a fork."""
         return self._process == os.getpid()
 
     @property
@@ -184,7 +184,7 @@ class EmbeddedCluster:
 
         Raises EmbeddedBrokerError at once if there is no such topic or partition.
 
-        Of two that believe to lead, since one of them was cut off, the one that came later.
+        If a leader that was cut off still believes to lead, the later one is returned.
         """
         what = f"a leader of {topic}-{partition}"
         if not self.brokers:
@@ -226,7 +226,7 @@ class EmbeddedCluster:
     def records(
         self, topic: str, partition: int | None = None, *, committed_only: bool = False
     ) -> list[StoredRecord]:
-        """What stands in the logs of a topic's leaders, by partition and offset."""
+        """Records in the logs of a topic's leaders, by partition and offset."""
         known = self.live[0].ask("topics")
         if topic not in known:
             raise EmbeddedBrokerError(f"there is no topic {topic}")
@@ -256,9 +256,9 @@ class EmbeddedCluster:
             yield broker.ask("committed_offsets", group)
 
     def advance(self, *, seconds: float = 0, hours: float = 0, days: float = 0) -> None:
-        """Turn the clocks of all brokers forward; returns when replicas are in sync again.
+        """Advance the clocks of all brokers; returns when replicas are in sync again.
 
-        Sessions of brokers that are paused or cut off end if so much time is enough for that.
+        Sessions of brokers that are paused or cut off expire if that exceeds the session timeout.
         """
         self._time.advance(self.brokers, time_span(seconds, hours, days))
 
@@ -273,10 +273,10 @@ class EmbeddedCluster:
     def partition_network(
         self, minority: list[int] | int, *, from_store: bool = True
     ) -> CutNetwork:
-        """Let nothing through between some brokers and all others. As a context, until its end.
+        """Cut some brokers off from all others. As a context, until its end.
 
         Clients reach all of them. The metadata store is with the others, unless `from_store` is
-        false: after `zookeeper.session.timeout.ms`, those that are cut off lead nothing any more.
+        false: after `zookeeper.session.timeout.ms`, those that are cut off no longer lead.
         """
         named = minority if isinstance(minority, list | tuple | set) else [minority]
         cut_off = {self._broker(one, "minority").broker_id for one in named}
@@ -300,7 +300,7 @@ class EmbeddedCluster:
         self._wait_for_all()
 
     def heal_network(self) -> None:
-        """Let everything through again."""
+        """End all partitions of the network."""
         if self.brokers:
             self._ensemble.unreachable.clear()
             for broker in self.brokers:
@@ -365,7 +365,7 @@ class EmbeddedCluster:
         )
 
     def _is_controller(self, broker: ClusterBroker) -> bool:
-        """Whether the store says so, and the broker has heard of it."""
+        """Return whether the store has it as the controller, and the broker knows."""
         node = self._ensemble.tree.nodes.get(CONTROLLER)
         is_elected = node is not None and decode_controller(node.data) == broker.broker_id
         return is_elected and bool(broker.ask("is_controller"))

@@ -1,9 +1,9 @@
 """The metadata store of a cluster in one process: one tree, and a session for each broker.
 
-Stands where ZooKeeper does, with its rules: an ephemeral node goes with its session, and a session
-with a broker that has not been heard of for `zookeeper.session.timeout.ms`, as one that is paused.
+Takes the place of ZooKeeper, with its rules: an ephemeral node goes with its session, and a session
+expires when its broker has been silent for `zookeeper.session.timeout.ms`, as a paused one is.
 Brokers run on loops of their own, so a lock guards the tree, and watches are called on the loop of
-who set them.
+their owner.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BEATS_PER_SESSION: Final = 6
 
 
 class MetadataEnsemble:
-    """The tree, and who has a session. Any thread may use it."""
+    """The tree and the sessions. Any thread may use it."""
 
     def __init__(self, session_seconds: float) -> None:
         self.session_seconds = session_seconds
@@ -46,9 +46,9 @@ class MetadataEnsemble:
         self.tree = ZnodeTree()
         self._numbers = itertools.count(1)
         self._sessions: dict[int, float] = {}
-        """When each session was last heard of, by its number."""
+        """Time at which each session was last active, by its number."""
         self._owners: dict[int, int] = {}
-        """Whose each session is."""
+        """Broker of each session."""
         self.unreachable: set[int] = set()
         """Brokers that are cut off from it."""
 
@@ -61,7 +61,7 @@ class MetadataEnsemble:
             return number
 
     def beat(self, number: int) -> None:
-        """Hear of a session, and end those that nobody has heard of for too long."""
+        """Note a session's heartbeat, and end sessions that have been silent for too long."""
         now = time.monotonic()
         with self.lock:
             if number in self._sessions:
@@ -69,7 +69,7 @@ class MetadataEnsemble:
             self._end_silent(now)
 
     def age(self, brokers: Iterable[int], seconds: float) -> None:
-        """Brokers cannot be heard of while so much time passes: their sessions may be over."""
+        """Let `seconds` pass in which brokers are silent: their sessions may expire."""
         silent = set(brokers)
         with self.lock:
             for number, heard in list(self._sessions.items()):
@@ -78,7 +78,7 @@ class MetadataEnsemble:
             self._end_silent(time.monotonic())
 
     def is_open(self, number: int) -> bool:
-        """Whether a session goes on."""
+        """Return whether a session is open."""
         return number in self._sessions
 
     def expire(self, number: int) -> None:
@@ -120,7 +120,7 @@ class MetadataEnsemble:
                 self.expire(number)
 
     def check_partition(self, topic: str, partition: int) -> None:
-        """Raise EmbeddedBrokerError if there is no such topic or partition, whoever knows it."""
+        """Raise EmbeddedBrokerError if there is no such topic or partition in the cluster."""
         with self.lock:
             node = self.tree.nodes.get(topic_path(topic))
         if node is None:
@@ -148,7 +148,7 @@ class EnsembleStore(TreeStore):
         self._session = ensemble.open_session(broker_id)
         self._listeners: list[Callable[[], None]] = []
         self._watches: dict[_Watching, None] = {}
-        """Set, and not told of anything yet."""
+        """Watches that are set and have not fired."""
         self._is_closed = False
         self._was_cut_off = False
         self._pause = ensemble.session_seconds / BEATS_PER_SESSION
@@ -165,7 +165,7 @@ class EnsembleStore(TreeStore):
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the store can be reached, and the session is good."""
+        """True if the store is reachable, and the session valid."""
         return not self._is_cut_off and self._ensemble.is_open(self._session)
 
     async def wait_until_reachable(self) -> None:
@@ -217,7 +217,7 @@ class EnsembleStore(TreeStore):
         self.end()
 
     def end(self) -> None:
-        """End the session at once: from any thread, as the broker is no more."""
+        """End the session at once: from any thread, as the broker has ended."""
         self._is_closed = True
         self._ensemble.expire(self._session)
         self._loop.call_soon_threadsafe(self._timer.cancel)
@@ -261,7 +261,7 @@ class EnsembleStore(TreeStore):
         return watching
 
     def tell(self, watching: _Watching, change: Change) -> None:
-        """Call a watch once; from any thread. One that is cut off hears of it afterwards."""
+        """Call a watch once; from any thread. A session that is cut off gets it afterwards."""
 
         def call() -> None:
             if watching in self._watches and not (self._is_cut_off or self._is_closed):

@@ -1,1 +1,1 @@
-"""Where an embedded broker runs: on a thread of this process, or in a process of its own."""
+"""Hosts of an embedded broker: a thread of this process, or a process of its own."""

@@ -1,4 +1,4 @@
-"""The other end of `in_process`: a broker, and who does what the parent asks.
+"""The other end of `in_process`: a broker that carries out calls of the parent process.
 
 `python -m broker.embedded.engines.child NUMBER` is started by it, with the descriptor of a socket.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def main(number: int) -> None:
-    """Serve until the parent has closed its end, or is no more."""
+    """Serve until the parent has closed its end, or has died."""
     gc.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
     way: Connection[Any, Any] = Connection(number)
@@ -44,7 +44,7 @@ def main(number: int) -> None:
 
 
 def _serve(way: Connection[Any, Any], engine: ThreadEngine) -> bool:
-    """Do what is asked for; returns whether the parent has said that this is all."""
+    """Carry out requests; return whether the parent has dismissed this process."""
     while True:
         try:
             operation, arguments = way.recv()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 DISMISS: Final = "dismiss"
-"""What a process is told last that a broker runs in."""
+"""Last message to the process of a broker."""
 
 
 class Engine(Protocol):
@@ -13,11 +13,11 @@ class Engine(Protocol):
 
     @property
     def is_paused(self) -> bool:
-        """Whether the broker does nothing, until `resume`."""
+        """True if the broker is suspended, until `resume`."""
         ...
 
     def ask(self, operation: str, *arguments: object) -> Any:  # noqa: ANN401 - of whatever it is
-        """Do it and return what it returns. Raises what it raises, and EmbeddedBrokerError."""
+        """Carry out an operation; return its result, or raise its error or EmbeddedBrokerError."""
         ...
 
     def kill(self) -> None:

@@ -39,7 +39,7 @@ class ProcessEngine:
 
     @property
     def is_paused(self) -> bool:
-        """Whether its process is stopped."""
+        """True if its process is stopped."""
         return self._is_paused
 
     def ask(self, operation: str, *arguments: object) -> Any:  # noqa: ANN401 - see Engine
@@ -83,7 +83,7 @@ class ProcessEngine:
         self._is_paused = False
 
     def close(self) -> None:
-        """Wait for the process, which ends when nobody can ask it anything."""
+        """Wait for the process, which ends when its connection is closed."""
         if self._owner != os.getpid() or self._child is None:
             return
         self.resume()

@@ -26,7 +26,7 @@ FROM_ANY_THREAD: Final = frozenset(
         "sent_requests",
     }
 )
-"""Operations that wait for nothing and touch what has a lock: a paused broker does them, too."""
+"""Non-blocking operations on locked state: a paused broker carries them out, too."""
 
 
 class ThreadEngine:
@@ -41,12 +41,12 @@ class ThreadEngine:
 
     @property
     def is_paused(self) -> bool:
-        """Whether its thread is stopped."""
+        """True if its thread is stopped."""
         return self._thread.is_paused
 
     def ask(self, operation: str, *arguments: object) -> Any:  # noqa: ANN401 - see Engine
         """Do it on the broker's thread."""
-        self._thread.check_process()  # what a lock guards may be locked for ever in a fork
+        self._thread.check_process()  # a lock may be held for ever in a fork
         work = getattr(self._broker, operation)(*arguments)
         if operation in FROM_ANY_THREAD:
             return _at_once(work)
@@ -79,7 +79,7 @@ def thread_engine(settings: BrokerSettings) -> ThreadEngine:
 
 
 def _at_once(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - see Engine
-    """What a coroutine returns that waits for nothing."""
+    """Result of a coroutine that never waits."""
     try:
         work.send(None)
     except StopIteration as end:

@@ -1,1 +1,1 @@
-"""What clients ask of an embedded broker: kept for assertions, and spoilt on demand."""
+"""Requests of clients to an embedded broker: recorded for assertions, and disturbed by faults."""

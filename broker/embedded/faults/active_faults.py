@@ -45,22 +45,22 @@ class ActiveFaults:
             return number
 
     def remove(self, number: int) -> None:
-        """Have it strike no more; what it has struck remains counted."""
+        """Remove a fault: it strikes no more requests; its count remains."""
         with self._lock:
             found = self._faults.get(number)
-            if found is not None:  # unless it was set in a process that is no more
+            if found is not None:  # unless it was set in a process that has ended
                 found.is_removed = True
                 self._due = [one for one in self._due if one is not found]
 
     def clear(self) -> None:
-        """Have none strike any more."""
+        """Remove all faults."""
         with self._lock:
             for one in self._due:
                 one.is_removed = True
             self._due = []
 
     def count(self, number: int) -> int:
-        """How many requests it has struck."""
+        """Number of requests it has struck."""
         found = self._faults.get(number)
         return 0 if found is None else found.count
 

@@ -1,4 +1,4 @@
-"""What shall happen to requests, and to which of them."""
+"""Faults of requests, and the requests they strike."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class Mischief(Enum):
-    """What becomes of a request."""
+    """Effect on a request."""
 
     FAIL = "fail"
-    """It is answered with an error, and not handled."""
+    """The request is answered with an error, and not handled."""
     DELAY = "delay"
-    """It is handled later; so are those behind it on its connection."""
+    """The request is handled later; so are those behind it on its connection."""
     DISCONNECT = "disconnect"
     """Its connection is closed, and it is not handled."""
     DROP_ANSWER = "drop answer"
-    """It is handled, and its connection closed in the place of an answer."""
+    """The request is handled, and its connection closed instead of an answer."""
     WITHHOLD_ANSWER = "withhold answer"
-    """It is handled and never answered; its connection stays open."""
+    """The request is handled and never answered; its connection stays open."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Fault:
     seconds: float = 0.0
     """Of DELAY."""
     times: int | None = None
-    """How many requests it strikes; None: all, until it is removed."""
+    """Number of requests it strikes; None: all, until it is removed."""
     topic: str | None = None
     """Strikes only requests that name this topic; None: any."""
     client_id: str | None = None
@@ -66,7 +66,7 @@ class Fault:
     def concerns(
         self, request: type[Request], client_id: str | None, topics: Collection[str]
     ) -> bool:
-        """Whether it strikes such a request."""
+        """Return whether it strikes such a request."""
         return (
             self.request in (None, request)
             and self.client_id in (None, client_id)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from protocol.schema import Request
 
 CLIENT_REPLICA = -1
-"""What clients send as `replica_id`; followers send their broker id."""
+"""`replica_id` of clients; followers send their broker id."""
 NO_SESSION = 0
 
 
@@ -61,7 +61,7 @@ class Interposition:
 
 
 def _struck(fault: Fault, context: Context, request: Request, handler: Handler) -> Any:  # noqa: ANN401
-    """What becomes of a request that a fault strikes."""
+    """Result of a request that a fault strikes."""
     match fault.mischief:
         case Mischief.FAIL:
             return _failed(fault, context, request, handler)
@@ -73,7 +73,7 @@ def _struck(fault: Fault, context: Context, request: Request, handler: Handler) 
 
 
 def _unanswered(fault: Fault, request: Request, answer: Any) -> Deferred[Any]:  # noqa: ANN401
-    """What stands in the place of an answer, or of an error that comes later."""
+    """Substitute for a response, or for an error that comes later."""
     instead: Deferred[Any] = Deferred()
 
     def handled(_: object) -> None:
@@ -106,7 +106,7 @@ def _failed(fault: Fault, context: Context, request: Request, handler: Handler) 
         return _with_topic_errors(fault, handler(context, request), context, names)
     is_fetch = isinstance(request, FetchRequest)
     if isinstance(request, FetchRequest) and request.session_id != NO_SESSION:
-        # It names no partitions: the client has to send them all again, and is told by whom.
+        # It names no partitions: this error makes the client send them all again.
         return FetchResponse(error_code=int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND), responses=[])
     if fault.topic is not None and not is_fetch:
         rest = answered_in_part(fault, context, request, handler)
@@ -127,7 +127,7 @@ def _with_topic_errors(
     context: Context,
     names: Mapping[UUID, str],
 ) -> Any:  # noqa: ANN401 - as above
-    """Brokers are told all the same: without them a client could ask nobody again."""
+    """Set errors on topics, and keep the brokers: a client needs them to ask again."""
     if isinstance(answer, Deferred):
         return answer.map(lambda one: _with_topic_errors(fault, one, context, names))
     if not isinstance(answer, MetadataResponse):

@@ -1,7 +1,7 @@
-"""Which topics a request is about, whatever request it is.
+"""Topics that a request names, for requests of any kind.
 
-Found by the declarations: elements of an array whose own name says that they are topics, by the
-field that names or identifies one.
+Found by the declarations: elements of an array with "topic" in its name, by the field that names or
+identifies one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def topic_of(element: Any, names_by_id: Mapping[UUID, str]) -> str | None:  # no
 
 
 def names_topics(struct: type[Struct]) -> bool:
-    """Whether there is a place for topics in such a request, in any version."""
+    """Return whether such a request can name topics, in any version."""
     for field in struct.FIELDS:
         if field.element is None:
             continue
@@ -53,7 +53,7 @@ def names_topics(struct: type[Struct]) -> bool:
 
 
 def is_of_topics(name: str) -> bool:
-    """Whether an array of this name is one of topics."""
+    """Return whether an array of this name is one of topics."""
     return "topic" in name
 
 

@@ -1,4 +1,4 @@
-"""What clients have sent to an embedded broker, for assertions."""
+"""Requests that clients have sent to an embedded broker, for assertions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = TypeVar("R", bound="Request")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SentRequest:
-    """One request, and who sent it."""
+    """One request and its sender."""
 
     message: Request
     version: int
@@ -40,7 +40,7 @@ class SentRequests:
         self._with_records: dict[type, bool] = {}
 
     def bound(self, requests: int, record_bytes: int) -> None:
-        """Keep no more than so many, with no more bytes of records in them: the newest."""
+        """Keep only the newest, within these limits of requests and of bytes of records in them."""
         with self._lock:
             self._most_requests, self._most_record_bytes = requests, record_bytes
             self._forget_oldest()
@@ -68,7 +68,7 @@ class SentRequests:
             self._forget_oldest()
 
     def all(self) -> list[SentRequest]:
-        """Those kept, oldest first."""
+        """Requests kept, oldest first."""
         with self._lock:
             return list(self._requests)
 

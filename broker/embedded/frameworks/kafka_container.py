@@ -13,16 +13,16 @@ WHERE: Final = frozenset(
 )
 """Keys, as the environment has them, that say where a container keeps and finds things."""
 OF_ITS_MACHINE: Final = ("HEAP_OPTS", "JMX_", "JVM_", "LOG4J_", "OPTS", "GC_LOG_OPTS", "DEBUG")
-"""What such names begin with that are no keys, but tell the image how to run its JVM."""
+"""Prefixes of names that are not keys, but options of the image for its JVM."""
 OF_ITS_MODE: Final = ("CONTROLLER_", "PROCESS_", "INTER_BROKER_LISTENER_", "LISTENER_SECURITY_")
-"""What keys begin with that say how an image's broker finds its controller, which is in ours."""
+"""Prefixes of keys by which an image's broker finds its controller, which is built into ours."""
 
 
 class KafkaContainer:
-    """What tests use of `testcontainers.kafka.KafkaContainer`. There is no image to pull."""
+    """The part of `testcontainers.kafka.KafkaContainer` that tests use. No image is pulled."""
 
     def __init__(self, image: str = "", port: int = 9093, **_: object) -> None:
-        """`image` is of no interest; `port` is what `get_exposed_port` is asked for."""
+        """`image` is ignored; `port` is the argument of `get_exposed_port`."""
         del image
         self.port = port
         self._config: dict[str, str] = {}
@@ -45,11 +45,11 @@ class KafkaContainer:
         return self
 
     def with_name(self, _: str) -> Self:
-        """It has none."""
+        """Ignored: there is no name."""
         return self
 
     def with_network(self, _: object) -> Self:
-        """It is on the loopback interface."""
+        """Ignored: it is on the loopback interface."""
         return self
 
     def with_network_aliases(self, *_: str) -> Self:
@@ -57,15 +57,15 @@ class KafkaContainer:
         return self
 
     def with_kwargs(self, **_: object) -> Self:
-        """There is no container to be told these."""
+        """Ignored: there is no container."""
         return self
 
     def with_kraft(self) -> Self:
-        """It needs no ZooKeeper in any case."""
+        """Ignored: it needs no ZooKeeper in any case."""
         return self
 
     def with_cluster_id(self, _: str) -> Self:
-        """It draws its own."""
+        """Ignored: it generates its own."""
         return self
 
     def start(self, timeout: float = 30) -> Self:
@@ -82,17 +82,17 @@ class KafkaContainer:
             broker.stop()
 
     def get_bootstrap_server(self) -> str:
-        """What clients connect to, `host:port`."""
+        """Bootstrap server for clients, `host:port`."""
         assert self._broker is not None, "start it first"
         return self._broker.bootstrap_servers
 
     def get_logs(self) -> tuple[bytes, bytes]:
-        """What it has logged, and nothing on standard error."""
+        """Its log, and nothing on standard error."""
         assert self._broker is not None, "start it first"
         return "\n".join(self._broker.log_lines).encode(), b""
 
     def get_container_host_ip(self) -> str:
-        """Where it listens."""
+        """Host on which it listens."""
         return HOST
 
     def get_exposed_port(self, port: int) -> int:

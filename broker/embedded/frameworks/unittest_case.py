@@ -16,10 +16,10 @@ _numbers = itertools.count(1)
 
 
 class KafkaTestMixin:
-    """Gives a class of tests `self.kafka_broker`, and each test a `self.kafka_topic` of its own.
+    """Gives a test class `self.kafka_broker`, and each test its own `self.kafka_topic`.
 
-    Put it before `TestCase`, `IsolatedAsyncioTestCase`, and those of Django. What a test has done
-    to the broker is undone after it, and before it the requests of others are forgotten.
+    Put it before `TestCase`, `IsolatedAsyncioTestCase`, and those of Django. Faults are cleared
+    after each test, and recorded requests before it.
     """
 
     kafka_config: ClassVar[Mapping[str, Value]] = {}

@@ -1,1 +1,1 @@
-"""What an embedded broker stands on: thread, loop and clock, disk, port, and who hears its log."""
+"""Machine of an embedded broker: thread, loop and clock, disk, port, and log lines."""

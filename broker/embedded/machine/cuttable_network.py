@@ -1,9 +1,9 @@
 """The event loop of an embedded broker, on which connections to other brokers can be cut.
 
-As a network does that loses everything: what is sent meanwhile waits, and arrives once the network
-is whole again unless the connection has been given up by then; nothing is refused; a new
-connection comes about afterwards, or its time is up. Both directions of a connection are held up
-at the end that has made it.
+It behaves like a network that loses everything: bytes sent meanwhile wait, and arrive once the
+network is restored unless the connection has been closed by then; nothing is refused; a new
+connection succeeds afterwards, or times out. Both directions of a connection are blocked at the
+connecting end.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class EmbeddedLoop(TurnableLoop):
         self._all: WeakSet[asyncio.Transport] = WeakSet()
 
     def cut_off_from(self, ports: set[int]) -> None:
-        """Let nothing through to those ports; to all others, everything."""
+        """Cut connections to those ports; restore all others."""
         self._cut = frozenset(ports)
         for transport in tuple(self._made):
             transport.hold_up(is_held_up=transport.port in self._cut)
 
     def leave_to_parent(self) -> None:
-        """This is a fork: close what it has inherited."""
+        """Close inherited sockets in a fork."""
         wrapped: list[Any] = [one for server in tuple(self._servers) for one in server.sockets]
         wrapped += [transport.get_extra_info("socket") for transport in tuple(self._all)]
         for one in wrapped:  # asyncio covers sockets with what cannot close them
@@ -97,7 +97,7 @@ class EmbeddedLoop(TurnableLoop):
         extra: dict[str, Any] | None = None,
         server: Any = None,  # noqa: ANN401
     ) -> asyncio.Transport:
-        """What asyncio calls for each connection, made or accepted."""
+        """Called by asyncio for each connection, made or accepted."""
         if server is not None:
             if not server.is_serving():
                 # It was closed since the connection was accepted. asyncio asserts that it was not,
@@ -129,7 +129,7 @@ os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class _HeldUpTransport(selector_events._SelectorSocketTransport):  # type: ignore[name-defined,misc] # noqa: SLF001
-    """A connection that this broker has made, which can be held up."""
+    """A connection that this broker has opened, which can be blocked."""
 
     port = 0
     is_held_up = False

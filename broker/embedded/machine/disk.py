@@ -1,9 +1,8 @@
-"""The disk of an embedded broker: the real one, but for what a test does to it.
+"""The disk of an embedded broker: the real one, with the faults set by a test.
 
-Nothing waits for the disk to be flushed. A broker that is killed loses nothing by that, as the
-kernel has what was written, and no test switches the machine off. A disk that is full refuses what
-needs room. One whose broker was killed takes nothing in any more: the broker's threads end as if
-the kernel had ended them.
+Flushes return at once. A killed broker loses nothing by that, as the kernel has the written data,
+and no test switches the machine off. A full disk refuses operations that need room. The disk of a
+killed broker refuses all writes: the broker's threads end as if the kernel had ended them.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ class EmbeddedDisk:
         self.unlock()
 
     def unlock(self) -> None:
-        """The broker has ended: give up its locks, whoever still refers to them."""
+        """Release the locks of a broker that has ended, even if there are references to them."""
         for lock in self._locks:
             fcntl.flock(lock.fileno(), fcntl.LOCK_UN)
         self._locks.clear()
 
     def check_room(self) -> None:
-        """Raise what a full disk does."""
+        """Raise the error of a full disk, if it is full."""
         if self.is_full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -64,10 +63,10 @@ class EmbeddedDisk:
             self._locks.append(lock)
         return lock
 
-    # What changes nothing
+    # Reads
 
     def scan(self, path: str) -> list[Entry]:
-        """Return what a directory holds."""
+        """Entries of a directory."""
         return self._local.scan(path)
 
     def names(self, path: str) -> list[str]:
@@ -79,7 +78,7 @@ class EmbeddedDisk:
         return self._local.stamp(path)
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory."""
+        """Return whether there is a file or directory."""
         return self._local.exists(path)
 
     def read(self, path: str) -> bytes:
@@ -100,13 +99,13 @@ class EmbeddedDisk:
 
     @property
     def syncs_together(self) -> bool:
-        """There is nothing to wait for."""
+        """There are no waits."""
         return True
 
     def sync_all(self) -> None:
         """Return at once."""
 
-    # What changes something
+    # Writes
 
     def replace(self, path: str, data: bytes, *, sync: bool) -> None:  # noqa: ARG002
         """Put a whole file in place at once."""
@@ -177,7 +176,7 @@ class EmbeddedFile:
         """Return at once."""
 
     def sync(self) -> None:
-        """Return at once, or raise what a full disk does: it may find that out only here."""
+        """Return at once, or raise the error of a full disk: it may surface only here."""
         self._disk.check_room()
 
     def size(self) -> int:

@@ -1,9 +1,9 @@
 """The log lines of one broker, although all brokers of a process log through the same loggers.
 
-Whose a line is, the context says in which it is logged: every task and callback of a broker runs in
-one that descends from its start, and so do its threads. While an embedded broker runs, the loggers
-of our packages let pass what is INFO or worse, to a handler that sorts it; what reaches other
-handlers stays what it would be without that.
+The owner of a line is in the context in which it is logged: every task and callback of a broker
+runs in one that descends from its start, and so do its threads. While an embedded broker runs, the
+loggers of our packages pass INFO and above to a handler that sorts the lines; other handlers get
+the same as without it.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _PACKAGES = (broker, compiled, config, controller, coordinator, protocol, storag
 
 
 class LogLines:
-    """What one broker has logged; any thread may add and read."""
+    """Log lines of one broker; any thread may add and read."""
 
     def __init__(self, name: str = "") -> None:
         """`name` stands in front of each line, for one of several brokers."""
         self._prefix = f"{name} | " if name else ""
         self._lines: deque[str] = deque(maxlen=LINES_KEPT)
         self.is_muted = False
-        """While its broker dies, whose last words nobody shall hear."""
+        """True if lines are dropped, as while its broker is being killed."""
 
     def add(self, line: str) -> None:
         """Keep a line."""
@@ -53,7 +53,7 @@ class LogLines:
 OWNER: Final[contextvars.ContextVar[LogLines | None]] = contextvars.ContextVar(
     "embedded broker", default=None
 )
-"""Whose lines those are that are logged in this context."""
+"""Owner of the lines logged in this context."""
 
 
 class _Sorter(logging.Handler):

@@ -42,11 +42,11 @@ class LoopThread:
 
     @property
     def is_paused(self) -> bool:
-        """Whether it does nothing, until `resume`."""
+        """True if it is suspended, until `resume`."""
         return not self._go_on.is_set()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run `work` on the loop; returns or raises what it does."""
+        """Run `work` on the loop; return its result or raise its exception."""
         try:
             self._check()
         except EmbeddedBrokerError:
@@ -65,7 +65,7 @@ class LoopThread:
             raise
 
     def pause(self) -> None:
-        """Stop the loop where it is: the kernel accepts connections, and nobody serves them."""
+        """Suspend the loop: the kernel accepts connections, and none is served."""
         self._check()
         self._go_on.clear()
         self._loop.call_soon_threadsafe(self._go_on.wait)

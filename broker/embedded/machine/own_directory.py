@@ -1,7 +1,8 @@
-"""The directory of a broker or cluster, which goes with it, at the latest with the next one.
+"""The directory of a broker or cluster, removed with it, at the latest by the next one.
 
 A test process that is killed, or ends by `os._exit`, removes nothing. So each directory has a file
-that its process keeps locked, and the first broker of another process removes what nobody holds.
+that its process keeps locked, and the first broker of another process removes directories without a
+lock.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from typing import Final
 PREFIX: Final = "embedded-"
 LOCK: Final = ".held"
 UNLOCKED: Final = ".new"
-"""What the file is called until it is locked: nobody takes it for one that was given up."""
+"""Suffix of the lock file until it is locked, so that it is not taken for an abandoned one."""
 
 _held: dict[Path, int] = {}
 """Descriptors of the locks, by directory."""
 
 
 def make_own_directory(parent: Path, name: str) -> Path:
-    """A directory that nobody else has; its name begins with `PREFIX` and `name`."""
+    """An exclusive directory; its name begins with `PREFIX` and `name`."""
     _remove_abandoned(parent, os.getpid())
     path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-", dir=parent))
     descriptor = os.open(path / UNLOCKED, os.O_CREAT | os.O_RDWR, 0o600)
@@ -45,9 +46,9 @@ def remove_own_directory(path: Path) -> None:
 
 @functools.cache
 def _remove_abandoned(parent: Path, process: int) -> None:  # noqa: ARG001 - once in each process
-    """Remove the directories of processes that are no more."""
+    """Remove the directories of processes that have ended."""
     for lock in parent.glob(f"{PREFIX}*/{LOCK}"):
-        with suppress(OSError):  # it is somebody else's, held, or gone meanwhile
+        with suppress(OSError):  # it is another user's, held, or gone meanwhile
             descriptor = os.open(lock, os.O_RDWR)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

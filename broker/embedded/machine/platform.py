@@ -59,7 +59,7 @@ class EmbeddedPlatform:
         )
 
     def timers(self, loop: asyncio.AbstractEventLoop) -> Timers:  # noqa: ARG002 - theirs
-        """Those that go by turned time."""
+        """Timers that follow the advanced time."""
         return self._timers
 
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:

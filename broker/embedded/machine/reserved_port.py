@@ -1,8 +1,8 @@
-"""A port that stays the broker's own while it is down, so that it finds it again.
+"""A port that stays reserved for the broker while it is down, so that it finds it again.
 
 Linux gives a port that is bound, and not listened on, to no other socket; connecting to it is
 refused, as at a host whose broker has died. With SO_REUSEADDR on both, the broker listens on it
-beside the reservation. Elsewhere a second socket is refused that, and there is no reservation.
+beside the reservation. Other systems refuse a second socket that, so there is no reservation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ReservedPort:
             self.release()
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the port."""
         if self._holder is not None:
             self._holder.close()
             self._holder = None

@@ -1,7 +1,7 @@
-"""Time that a test can turn forward: it goes on by itself, and jumps when told to.
+"""Time that a test can advance: it runs by itself, and jumps on demand.
 
-The loop's timers and both of the broker's clocks go by it, so that what would take a week (deleting
-by retention) or ten seconds (a session, a transaction's time-out) happens at once.
+The loop's timers and both of the broker's clocks follow it, so that a week's wait (deletion by
+retention) or ten seconds' (a session, a transaction timeout) is over at once.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Protocol
 from broker.runtime.clock import SystemClock
 
 STEPS: int = 1_000
-"""A turn is made in at most about so many steps, each to where the next timer is due."""
+"""Maximum number of steps of an advance, roughly; each goes to the next due timer."""
 TURNS_PER_STEP = 4
-"""Turns of the loop in which what is due does its work, and hands on to others."""
+"""Turns of the loop in which due timers and their follow-up work run."""
 
 
 class TurnedTime:
-    """How far one broker, or one cluster, is ahead of the machine's clock."""
+    """Offset of one broker's, or one cluster's, clock from the machine's."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
 
 class TurnedClock:
-    """`broker.runtime.clock.Clock`, ahead by what the test has turned."""
+    """`broker.runtime.clock.Clock`, ahead by the advances of the test."""
 
     def __init__(self, turned: TurnedTime) -> None:
         self._turned = turned
@@ -43,23 +43,23 @@ class TurnedClock:
 
 
 class Turnable(Protocol):
-    """Timers that go by turned time."""
+    """Timers that follow the advanced time."""
 
     def time(self) -> float:
         """Seconds since some moment."""
         ...
 
     def next_due(self) -> float | None:
-        """When the next timer is due, by `time`; None without timers."""
+        """Time at which the next timer is due, by `time`; None without timers."""
         ...
 
     def catch_up(self) -> None:
-        """Time was turned: what is due is called in the next turn of the loop."""
+        """Call the due timers in the next turn of the loop, after an advance."""
         ...
 
 
 class TurnableLoop(asyncio.SelectorEventLoop):
-    """An event loop whose timers go by turned time."""
+    """An event loop whose timers follow the advanced time."""
 
     def __init__(self, turned: TurnedTime) -> None:
         super().__init__()
@@ -70,16 +70,16 @@ class TurnableLoop(asyncio.SelectorEventLoop):
         return time.monotonic() + self._turned.seconds
 
     def next_due(self) -> float | None:
-        """When the next timer is due, by `time`; None without timers."""
+        """Time at which the next timer is due, by `time`; None without timers."""
         timers: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
         return min((one.when() for one in timers if not one.cancelled()), default=None)
 
     def catch_up(self) -> None:
-        """It looks at its time in each turn."""
+        """No effect: the loop looks at its time in each turn."""
 
 
 def time_span(seconds: float, hours: float, days: float) -> float:
-    """How far a test turns time, in seconds. Raises ValueError: it only goes forward."""
+    """Time by which a test advances the clock, in seconds. Raises ValueError if negative."""
     span = seconds + 3600 * (hours + 24 * days)
     if not 0 <= span < math.inf:
         raise ValueError(f"time is turned forward, by so much and no more, and not by {span} s")
@@ -87,9 +87,9 @@ def time_span(seconds: float, hours: float, days: float) -> float:
 
 
 async def turn(turned: TurnedTime, seconds: float, timers: Turnable, steps: int = STEPS) -> None:
-    """Turn time forward; returns when the timers due by then have been called.
+    """Advance the time; returns when the timers due by then have been called.
 
-    What they begin on other threads may still be under way.
+    Work that they start on other threads may still be under way.
     """
     loop = asyncio.get_running_loop()
     end = turned.seconds + seconds

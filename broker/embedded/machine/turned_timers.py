@@ -1,4 +1,4 @@
-"""Timers of a broker that go by turned time on a loop that does not: that of a test."""
+"""Timers of a broker that follow advanced time on a loop that does not: that of a test."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class TurnedTimers(Timers):
-    """Calls functions later, or as soon as so much time was turned.
+    """Calls functions later, or as soon as time is advanced that far.
 
-    Connections have timers of the loop itself, by which they rest or are closed when idle: those go
-    by its time.
+    Connections have timers of the loop itself, for throttling and idle timeouts: those follow its
+    time.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, turned: TurnedTime) -> None:
         super().__init__(loop)
         self._turned = turned
         self._calls: dict[_Call, None] = {}
-        """Those that have been neither made nor called off."""
+        """Calls that are neither done nor cancelled."""
 
     def schedule(self, delay_ms: float, callback: Callable[[], object]) -> _Call:
         """Call `callback` once, in `delay_ms` milliseconds."""
@@ -47,7 +47,7 @@ class TurnedTimers(Timers):
         return self._loop.time() + self._turned.seconds
 
     def next_due(self) -> float | None:
-        """When the next call is due, by `time`; None without any."""
+        """Time at which the next call is due, by `time`; None without any."""
         return min((call.due for call in self._calls), default=None)
 
     def catch_up(self) -> None:
@@ -76,7 +76,7 @@ class _Call:
         self._handle: asyncio.Handle | None = None
 
     def arm(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
-        """Have it made in so many seconds, and not when it was to be made before."""
+        """Schedule the call in `seconds`, instead of its former time."""
         self.cancel()
         self._calls[self] = None
         if seconds > 0:

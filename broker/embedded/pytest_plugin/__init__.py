@@ -1,5 +1,5 @@
-"""The pytest plugin: `plugin.py` is what the entry point `kafka_broker` names; start there.
+"""The pytest plugin: `plugin.py` is the entry point `kafka_broker`; start there.
 
 It is imported in every run of pytest in an environment that has the wheel, so it imports the broker
-only once a test asks for one.
+only once a test needs one.
 """

@@ -1,8 +1,8 @@
 """Keeps pytest from rewriting the assertions of the broker, as it does for plugins.
 
-Of a distribution that has a plugin, pytest rewrites all modules when they are imported. The whole
-broker is in ours: its first start in a process would take four times as long, wherever the outcome
-is not cached, as in a fresh container. Nobody's test asserts anything in there.
+pytest rewrites all modules of a distribution with a plugin when they are imported. Ours contains
+the whole broker: its first start in a process would take four times as long if the result is not
+cached, as in a fresh container. There are no test assertions in these modules.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 OURS: Final = __name__.partition(".")[0] + "."
-"""What the names of all modules of the wheel begin with; those of this package, in a clone."""
+"""Prefix of all module names of the wheel; of those of this package, in a clone."""
 
 
 class PlainImports:
@@ -37,7 +37,7 @@ class PlainImports:
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """What another finder but pytest's finds, for a module of ours."""
+        """Result of the other finders, without pytest's, for a module of ours."""
         if not name.startswith(OURS):
             return None
         others = [one for one in sys.meta_path if one is not self and one is not self._rewriting]

@@ -1,8 +1,7 @@
 """Fixtures `kafka_broker`, `kafka_cluster`, `kafka_topic`, `kafka_admin`, and the marker `kafka`.
 
-A broker lives for the session, and so does a cluster; where a marker asks for another one, it is
-started before the first such test and stopped after the last in a row. Under xdist each worker has
-its own.
+A broker lives for the session, and so does a cluster; one required by a marker is started before
+the first such test and stopped after the last in a row. Under xdist each worker has its own.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Say what the marker takes, and have pytest leave the modules of the broker as they are."""
+    """Declare the marker, and exempt the modules of the broker from rewriting."""
     imports = PlainImports(config.pluginmanager.rewrite_hook)
     imports.install()
     config.add_cleanup(imports.remove)
@@ -59,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Have marked tests get what they are marked with."""
+    """Parametrise marked tests with the broker they want."""
     names = metafunc.fixturenames
     marks = list(metafunc.definition.iter_markers(MARKER))
     if not marks:
@@ -73,7 +72,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _marked(metafunc: pytest.Metafunc, marks: list[pytest.Mark]) -> Wanted:
-    """What a test is marked with. Raises UsageError, which names the test."""
+    """Broker wanted by the markers of a test. Raises UsageError, which names the test."""
     wanted = wanted_by_all(metafunc.config)
     try:
         for mark in reversed(marks):  # the closest one has the last word
@@ -104,7 +103,7 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[EmbeddedBroker]:
 
 @pytest.fixture(scope="session")
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
-    """Three brokers, or as many as asked for, `broker.testing.EmbeddedCluster`."""
+    """Three brokers, or the wanted number, as `broker.testing.EmbeddedCluster`."""
     from broker.embedded.cluster.embedded_cluster import EmbeddedCluster  # noqa: PLC0415
 
     wanted: Any = _wanted(request)
@@ -149,7 +148,7 @@ def kafka_admin(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Forget what clients have sent to brokers before, and note where their logs are."""
+    """Forget the requests that brokers have recorded, and note the ends of their logs."""
     before = item.stash[_lines_before] = {}
     for name, server in item.config.stash.get(_running, {}).items():
         if not server.is_ours:  # in a fork of pytest's own process
@@ -182,7 +181,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @contextlib.contextmanager
 def _known(request: pytest.FixtureRequest, name: str, server: object) -> Iterator[None]:
-    """Have the hooks above know of a server while it is there."""
+    """Make a server known to the hooks above while it runs."""
     running = request.config.stash.setdefault(_running, {})
     running[name] = server
     yield
@@ -200,7 +199,7 @@ def _server(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401 - a broker o
 
 
 def _server_name(names: Sequence[str], marks: list[pytest.Mark]) -> str:
-    """Where the topic of a test is: where the test is, or where its markers say."""
+    """Server of a test's topic: the test's own, or the one its markers imply."""
     broker, cluster = SERVERS
     if cluster in names or broker in names:
         return cluster if cluster in names else broker
@@ -218,7 +217,7 @@ def _last(lines: list[str]) -> str | None:
 
 
 def _since(lines: list[str], last: str | None) -> list[str]:
-    """The lines after `last`; all of them if that is no longer among them."""
+    """The lines after `last`; all of them if it is missing."""
     for index in range(len(lines) - 1, -1, -1):
         if lines[index] == last:
             return lines[index + 1 :]

@@ -1,4 +1,4 @@
-"""What broker a test wants: by command line, by the ini file, and by its markers."""
+"""Broker wanted by a test: by command line, by the ini file, and by its markers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Wanted:
     """Of clients."""
 
     def marked(self, marker: pytest.Mark) -> Wanted:
-        """The same, with what a marker says on top."""
+        """The same, with a marker's options on top."""
         said = dict(marker.kwargs)
         _check_partitions(said.pop("partitions", 1))
         _check_mapping("topic_config", said.pop("topic_config", {}))
@@ -74,7 +74,7 @@ class Wanted:
 
 
 TOPIC_OPTIONS: Final = ("partitions", "topic_config")
-"""What markers say of `kafka_topic`."""
+"""Marker options that concern `kafka_topic`."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -111,7 +111,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def wanted_by_all(config: pytest.Config) -> Wanted:
-    """What holds where no marker says otherwise."""
+    """Defaults where no marker says otherwise."""
     lines = [*config.getini("kafka_config"), *config.getoption("--kafka-config")]
     found = Wanted(
         tuple(sorted(_pairs(lines))),
@@ -141,7 +141,7 @@ def _said(config: pytest.Config, name: str) -> Any:  # noqa: ANN401 - text or nu
 
 
 def _number(said: Any) -> Any:  # noqa: ANN401 - text or number, checked by `Wanted.check`
-    """What is no number stays what it is."""
+    """Convert a number; leave anything else as it is."""
     if said in ("", None):
         return BROKERS
     return int(said) if str(said).strip().isdecimal() else said
