@@ -43,7 +43,7 @@ fifty of 50,000 objects 0.2 s while a long request was read. However many first 
 each object is looked at as often. All there is, is looked at after 150 million objects.
 """
 SWITCH_INTERVAL_SECONDS = 0.0005
-"""How long a thread may compute while the event loop wants the interpreter back.
+"""Time that a thread may compute while the event loop wants the interpreter back.
 
 The loop gives it away at each system call. At Python's own 5 ms, a turn of ten sockets beside one
 compressing thread takes 50 ms.
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None, words: Sequence[str] = ()) -> i
     `words` are what else the command does, for `--help`.
     """
     options = _parser(words).parse_args(arguments)
-    if not __debug__:  # an error of ours must end up as one, not in somebody's data
+    if not __debug__:  # our mistakes must surface as errors, not in users' data
         print("the broker needs its assertions: run Python without -O", file=sys.stderr)  # noqa: T201
         return EXIT_REFUSED
     if options.process is not None:
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None, words: Sequence[str] = ()) -> i
 
 
 def _run_process(options: argparse.Namespace) -> int:
-    """Run one of the brokers of `broker.processes`; what is odd in the file, the node has told."""
+    """Run one of the brokers of `broker.processes`; the node has logged the file's warnings."""
     from broker.node.member_lock import MemberLock, holder, make_directory  # noqa: PLC0415
     from broker.node.plan import lock_of, this_process  # noqa: PLC0415
 
@@ -122,7 +122,7 @@ def _refuse_process(number: int, config: BrokerConfig, path: str) -> None:
 
 
 def _stay_on_cpus(config: BrokerConfig) -> None:
-    """Use the CPUs of `broker.cpus` alone, this process and whatever it starts."""
+    """Use the CPUs of `broker.cpus` alone, for this process and its children."""
     cpus = cpus_of(config)
     if cpus:
         try:
@@ -135,7 +135,7 @@ def _stay_on_cpus(config: BrokerConfig) -> None:
 
 async def _serve(config: BrokerConfig, prefix: str = "") -> int:
     try:
-        activation = activate()  # before what it may replace is imported
+        activation = activate()  # before modules that it may replace are imported
     except BuildError as error:
         return _refuse(prefixed(prefix, str(error)))
     if activation.is_outdated:
@@ -192,10 +192,10 @@ def _begin_to_serve(notices: ServiceNotices, status: str) -> None:
 
 
 def _settle() -> None:
-    """Leave what the start has made out of each collection to come, and begin to collect.
+    """Exempt the objects of the start from garbage collection, and enable it.
 
-    While 50,000 partitions are loaded the collector would look at their million objects again and
-    again, and later at each full collection, half a second long.
+    While 50,000 partitions are loaded, the collector would scan their million objects repeatedly,
+    and later at each full collection, half a second long.
     """
     gc.freeze()
     gc.enable()
@@ -267,7 +267,7 @@ def leave(code: int) -> NoReturn:
     """
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):  # nobody reads it any more
+        with suppress(OSError):  # the reader has gone
             stream.flush()
     os._exit(code)
 

@@ -61,16 +61,16 @@ class Broker:
         self._call_soon = asyncio.get_running_loop().call_soon_threadsafe
         self._stop = asyncio.Event()
         self.failure: str | None = None
-        """Why it cannot go on, or cannot start."""
+        """Reason why it cannot go on, or cannot start."""
         self.interpose: Interpose | None = None
-        """Set before `run` by whoever wants to see each request before its handler does."""
+        """Set before `run` to intercept each request before its handler."""
         self._listeners: Listeners | None = None
         self._is_up = False
         self._is_abandoned = False
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it was told to stop."""
+        """True if it was asked to stop."""
         return self._stop.is_set()
 
     def stop(self) -> None:
@@ -78,9 +78,9 @@ class Broker:
         self._stop.set()
 
     def abandon(self) -> None:
-        """End as a process does that is killed: connections break off, nothing is handed over.
+        """End like a killed process: connections break off, leaderships are not handed over.
 
-        What must not reach the disk or the store any more, they have to refuse; `run` returns.
+        The disk and the store must refuse later writes themselves; `run` returns.
         """
         self._is_abandoned = True
         if self._listeners is not None:
@@ -127,7 +127,7 @@ class Broker:
         logger.info("broker %d ready on %s in %d ms", broker_id, addresses.shown, took_ms)
 
     async def _open(self, group: asyncio.TaskGroup, undo: UndoStack) -> Foundation:
-        """Take, lock, open and load, in an order in which what cannot be is told early."""
+        """Bind, lock, open and load, in an order that reports errors early."""
         config = self._config
         stop = StopRequest(self._stop, self.give_up)
         machine = take_machine(config, self._platform, group, stop)
@@ -140,7 +140,7 @@ class Broker:
         return Foundation(machine, addresses, storage, metadata, settings)
 
     async def _begin(self, base: Foundation, parts: Parts, undo: UndoStack) -> None:
-        """Put the parts to work: join the cluster, hear what there is to do, and serve."""
+        """Put the parts to work: join the cluster, apply the controller's requests, and serve."""
         _push_ends(base, parts, undo)
         self.services = services = parts.services
         services.interpose = self.interpose
@@ -169,7 +169,7 @@ class Broker:
             await self._serve(base.addresses, parts)
 
     async def _hear_from_controller(self, services: BrokerServices) -> None:
-        """Wait until somebody is controller and this broker knows what that one said."""
+        """Wait until there is a controller and this broker has its metadata."""
         metadata, broker_id = services.metadata, services.config.broker_id
         await services.controller.wait_until_ready()
         await metadata.wait_until(lambda: metadata.is_alive(broker_id))
@@ -201,7 +201,7 @@ class Broker:
         listeners.look_after_idle(config.connections_max_idle_ms)
 
     async def _shut_down(self, undo: UndoStack) -> None:
-        """Undo what was done, in the opposite order, however far the start came."""
+        """Undo the steps of the start, in reverse order, however far it came."""
         started_ms = self.clock.monotonic_ms()
         self.on_stopping()
         await undo.undo()
@@ -210,11 +210,11 @@ class Broker:
 
 
 def _do_nothing() -> None:
-    """Nobody wants to know."""
+    """Default callback."""
 
 
 def _push_ends(base: Foundation, parts: Parts, undo: UndoStack) -> None:
-    """How the parts end; pushed before one of them begins, since a start may break at any step.
+    """Push the ends of all parts, before one of them begins: a start may break at any step.
 
     Timers end first, and listeners next, so that nothing new begins while the rest ends.
     """

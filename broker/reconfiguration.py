@@ -1,6 +1,6 @@
 """Applying a configuration that changed while the broker runs to the parts that it concerns.
 
-Whoever reads `BrokerServices.config` each time needs nothing of this.
+Parts that read `BrokerServices.config` each time do not need this.
 """
 
 from __future__ import annotations

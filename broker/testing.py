@@ -1,6 +1,6 @@
 """A Kafka broker for tests: `from broker.testing import EmbeddedBroker, EmbeddedCluster, Produce`.
 
-`docs/testing.md` shows how. Requests go by the names that Kafka's protocol has for them.
+`docs/testing.md` shows how. Requests have the names of Kafka's protocol.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a broker needs to join others: a description of itself, and patience that can be ended."""
+"""Registration of a broker with others: its description, and interruptible retries."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ T = TypeVar("T")
 
 
 class StartAbandonedError(Exception):
-    """The broker was told to stop before it had started."""
+    """The broker was asked to stop before it had started."""
 
 
 def describe_broker(
     config: BrokerConfig, advertised: Iterable[Advertised], now_ms: int
 ) -> BrokerRegistration:
-    """What stands in the broker's node; hosts and ports are those to connect to."""
+    """Content of the broker's node; hosts and ports are the advertised ones."""
     endpoints = (Endpoint(one.name, one.host, one.port, one.protocol) for one in advertised)
     return BrokerRegistration(tuple(endpoints), config.broker_rack, now_ms, FEATURES)
 
 
 async def unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """Wait for what others must do; raises StartAbandonedError if `stop` is set meanwhile.
+    """Wait for others' work; raises StartAbandonedError if `stop` is set meanwhile.
 
-    Work that is broken off has ended by then, as has what it does to clean up. Had it just come to
-    its result, that is returned: somebody must have it, to close it.
+    Cancelled work has ended by then, with its cleanup. If it had just completed, its result is
+    returned: the caller must be able to close it.
     """
     loop = asyncio.get_running_loop()
     doing = loop.create_task(work)

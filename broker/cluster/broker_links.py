@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
 
 ANSWER_OVERHEAD_BYTES = 1 << 20
-"""What an answer may hold beside the records that were asked for."""
+"""Maximum size of an answer besides the requested records, in bytes."""
 
 
 class BrokerLinks:

@@ -1,4 +1,4 @@
-"""This broker among others: whom it follows, who follows it, how it takes its leave.
+"""This broker among others: registration, leadership and following, controlled shutdown.
 
 A broker that is alone has the same parts, and no use for most of them.
 """
@@ -37,7 +37,7 @@ CONTROLLER_CHECK_MS = 50
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cluster:
-    """What is done on account of the other brokers."""
+    """Reactions of a broker to the others."""
 
     config: BrokerConfig
     loop: BackgroundLoop
@@ -65,7 +65,7 @@ class Cluster:
         deaths = of_followers(Partition.brokers_changed, "change of brokers")
 
         def hear(request: UpdateMetadataRequest) -> None:
-            """A follower whose broker has died is waited for no more."""
+            """End waits for a follower whose broker has died."""
             if self.replicas.note_brokers(request):
                 deaths.begin()
 
@@ -95,7 +95,7 @@ class Cluster:
             logger.info("leader balance is left to the next check: %s", error)
 
     def stop(self) -> None:
-        """Follow nobody any more."""
+        """Stop following."""
         self.fetchers.stop()
 
     async def leave(self) -> None:
@@ -106,7 +106,7 @@ class Cluster:
         )
         for attempt in range(config.controlled_shutdown_max_retries):
             if len(self.metadata.brokers) <= 1:
-                return  # nobody is left who could take anything
+                return  # no broker is left to take over
             if attempt:
                 await self._rest_before_asking_again()
             try:
@@ -123,7 +123,7 @@ class Cluster:
         logger.warning("controlled shutdown given up, stopping")
 
     async def _rest_before_asking_again(self) -> None:
-        """Wait for `controlled.shutdown.retry.backoff.ms`, or until somebody else is controller."""
+        """Wait for `controlled.shutdown.retry.backoff.ms`, or until the controller changes."""
         clock, timers = self.loop.clock, self.loop.timers
         asked = self.controller.controller_id
         until_ms = clock.monotonic_ms() + self.config.controlled_shutdown_retry_backoff_ms

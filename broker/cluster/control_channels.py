@@ -1,8 +1,8 @@
 """The controller's line to each broker: requests in order, one at a time, until they are answered.
 
-A broker that does not answer holds up nobody else. When it is gone from the cluster, what waits for
-it is dropped: if it comes back, the controller tells it everything anew. Nothing else is a reason
-to drop a request, which the controller sends once: after an unforeseen error it is sent again.
+A broker that does not answer does not delay others. When it leaves the cluster, requests that wait
+for it are dropped: if it comes back, the controller sends it the full state. No other reason drops
+a request, which the controller sends once: after an unforeseen error it is sent again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ VERSIONS: dict[type[Request], int] = {
     StopReplicaRequest: 4,
     UpdateMetadataRequest: 8,
 }
-"""What Apache Kafka 3.9 uses in ZooKeeper mode."""
+"""Versions of Apache Kafka 3.9 in ZooKeeper mode."""
 
 
 class ControlChannels:
@@ -56,7 +56,7 @@ class ControlChannels:
         is_alive: Callable[[int], bool],
         supervision: Supervision,
     ) -> None:
-        """`local` is this broker's id and its channel; `is_alive` is what the controller knows."""
+        """`local` is this broker's id and channel; `is_alive` is the controller's view."""
         self._local_id, self._local = local
         self._connect = connect
         self._is_alive = is_alive
@@ -128,7 +128,7 @@ class Ways(NamedTuple):
     local: BrokerChannels
     """To this one."""
     security: LinkSecurity
-    """How it connects to the others and logs in."""
+    """TLS and authentication of its connections to the others."""
 
 
 def controller_with_channels(
@@ -142,7 +142,7 @@ def controller_with_channels(
     listener = read_listeners(config).inter_broker
 
     def known() -> ControllerContext | None:
-        return controller.context  # it alone sends, so it is there when this is asked
+        return controller.context  # only it sends, so it exists by now
 
     def is_alive(broker_id: int) -> bool:
         context = known()
@@ -178,4 +178,4 @@ class _Line:
     queue: asyncio.Queue[tuple[Request, asyncio.Future[Response]]]
     link: Link
     under_way: tuple[Request, asyncio.Future[Response]] | None = None
-    """What was taken from the queue and is not answered yet."""
+    """Request taken from the queue and not answered yet."""

@@ -1,8 +1,8 @@
-"""What the controller says to this broker, from over the wire or from the same process.
+"""Requests of the controller to this broker, over the wire or from the same process.
 
-Requests are applied in order by one task. One epoch fences all kinds of them: who has heard a new
-controller, by whatever request, obeys no former one. A request for many partitions makes, or gives
-up, many logs, so it is applied in slices.
+They are applied in order by one task. One epoch fences all kinds of them: a broker that has heard
+of a new controller, by whatever request, refuses former ones. A request for many partitions
+creates, or closes, many logs, so it is applied in slices.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ControlRequestQueue:
         """Of the newest controller heard."""
         self._queue: asyncio.Queue[tuple[Request, asyncio.Future[Response]]] = asyncio.Queue()
         """Without a limit of its own. A remote controller has one request at a time under way here,
-        as its connection rests until that is answered; the local one what it has decided.
+        as its connection waits for the answer; the local one as many as it has decided.
         """
 
     def send(self, broker_id: int, request: Request) -> asyncio.Future[Response]:  # noqa: ARG002
@@ -86,7 +86,7 @@ class ControlRequestQueue:
 
 
 class ControlRequests:
-    """What becomes of them: of this broker's replicas, and of its metadata."""
+    """Their results: of this broker's replicas, and of its metadata."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class ControlRequests:
     async def apply(
         self, request: UpdateMetadataRequest | StopReplicaRequest | LeaderAndIsrRequest
     ) -> Response:
-        """Do what a controller says that is obeyed; one request at a time."""
+        """Apply a request of the valid controller; one at a time."""
         if isinstance(request, UpdateMetadataRequest):
             return self._metadata.update(request)
         if isinstance(request, StopReplicaRequest):
@@ -156,11 +156,11 @@ class ControlRequests:
         return response
 
     async def _obey(self, topic: str, index: int, work: Callable[[], ErrorCode]) -> ErrorCode:
-        """Do with one partition what was said; what fails there keeps no other from its turn.
+        """Apply a request to one partition; an error there does not stop the others.
 
-        A want of file descriptors is waited out: the controller takes KAFKA_STORAGE_ERROR for a
-        disk that failed, and counts the replica as lost until the broker starts again. However long
-        that takes, no other control request is applied meanwhile, as they must not overtake.
+        A lack of file descriptors is waited out: the controller takes KAFKA_STORAGE_ERROR for a
+        failed disk, and counts the replica as lost until the broker starts again. However long that
+        takes, no other control request is applied meanwhile, as they must not overtake.
         """
         is_waiting = False
         while True:

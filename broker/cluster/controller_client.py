@@ -1,4 +1,4 @@
-"""What this broker asks the controller, wherever that is: by a call, or over a connection."""
+"""Requests of this broker to the controller, wherever that is: by a call, or over a connection."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ CONTROLLED_SHUTDOWN_VERSION = 3
 
 
 class ControllerClient:
-    """Finds the controller anew with each request, and keeps the connection to it."""
+    """Finds the active controller for each request, and keeps the connection to it."""
 
     def __init__(self, broker_id: int, controller: Controller, links: Links) -> None:
-        """`controller` is that of this broker, which knows who is active."""
+        """`controller` is that of this broker; it knows the active one."""
         self._broker_id = broker_id
         self._controller = controller
         self._links = links
         self._link: tuple[int, Link] | None = None
 
     async def alter_partitions(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
-        """Have in-sync sets stored; raises ApiError when nobody answers."""
+        """Have in-sync sets stored; raises ApiError without an answer."""
         if self._controller.is_active:
             return await self._controller.commands.alter_partitions(request)
         response = await self._ask(request, ALTER_PARTITION_VERSION)

@@ -1,4 +1,4 @@
-"""What a broker forgets of topics when the controller says that they are deleted."""
+"""Removal of deleted topics from a broker's state, on request of the controller."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Command line: `python -m broker.health --config server.properties [--override key=value]…`.
 
-Connects to the first listener of the file, of those without TLS if there are any, and asks for
-ApiVersions, which every listener answers before anybody logs in. Exit code 0 if it is answered.
+Connects to the first listener of the file, of those without TLS if there are any, and sends
+ApiVersions, which every listener answers before authentication. Exit code 0 if it is answered.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _ask(endpoint: Endpoint, seconds: float) -> None:
             _exchange(connection)
             return
         context = ssl.create_default_context()
-        context.check_hostname = False  # it says whether it is well, and is told nothing
+        context.check_hostname = False  # it only reports its health, and gets no data
         context.verify_mode = ssl.CERT_NONE
         try:
             with context.wrap_socket(connection) as secured:

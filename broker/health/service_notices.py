@@ -1,4 +1,4 @@
-"""What systemd is told of a service with `Type=notify`, and its watchdog (sd_notify(3)).
+"""Notices to systemd for a service with `Type=notify`, and its watchdog (sd_notify(3)).
 
 Datagrams to the socket that NOTIFY_SOCKET names: `READY=1` once clients are served, `STOPPING=1`
 when the end begins, and, if WATCHDOG_USEC is there, `WATCHDOG=1` twice in that time. These come
@@ -23,11 +23,11 @@ BEATS_IN_TIME: Final = 2
 US_PER_MS: Final = 1000
 RETRY_MS: Final = 100
 MOST_TRIES: Final = 100
-"""How often one message is sent again while the socket takes none: for ten seconds."""
+"""Maximum number of tries to send a message while the socket accepts none: for ten seconds."""
 
 
 class ServiceNotices:
-    """For a process whose starter wants to hear of it; for any other they go nowhere."""
+    """Notices of a service to its manager; without one they go nowhere."""
 
     def __init__(self, environ: Mapping[str, str], pid: int, timers: Timers) -> None:
         """`pid` is this process's, which the watchdog may not be meant for."""
@@ -45,20 +45,20 @@ class ServiceNotices:
             logger.warning("NOTIFY_SOCKET %s: only unix sockets are known", self._address)
 
     def ready(self, status: str) -> None:
-        """It serves; `status` is a line for `systemctl status`."""
+        """Report readiness; `status` is a line for `systemctl status`."""
         self._tell(f"READY=1\nSTATUS={status}")
         if self._socket is not None and self._watchdog_ms > 0:
             self._beat()
             self._beats = self._timers.every(self._watchdog_ms / BEATS_IN_TIME, self._beat)
 
     def stopping(self) -> None:
-        """It ends, and says no more."""
+        """Report the end; no notice follows."""
         if self._beats is not None:
             self._beats.cancel()
         self._tell("STOPPING=1\nSTATUS=stopping")
 
     def close(self) -> None:
-        """Let go of the socket."""
+        """Close the socket."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -88,5 +88,5 @@ class ServiceNotices:
 
 
 def _milliseconds(text: str) -> float:
-    """The time of the watchdog; none for what is no number."""
+    """The interval of the watchdog; 0 for an invalid number."""
     return int(text) / US_PER_MS if text.isascii() and text.isdecimal() else 0.0

@@ -1,1 +1,1 @@
-"""What this broker serves over HTTP listens here: metrics, look-ups by key."""
+"""Endpoints of this broker over HTTP: metrics, look-ups by key."""

@@ -1,4 +1,4 @@
-"""What command lines ask of the endpoints at which brokers look things up."""
+"""Client of the brokers' look-up endpoints, for command lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_REASON: Final = 1000
 
 
 class FailedError(Exception):
-    """Why there is no answer."""
+    """Reason for a missing answer."""
 
     def __init__(self, text: str, status: int = 0) -> None:
         """`status` is that of HTTP, if it came to that."""
@@ -33,11 +33,11 @@ class FailedError(Exception):
 
 
 class UnavailableError(FailedError):
-    """Nobody listens at an endpoint, or it serves nothing now."""
+    """An endpoint is not reachable, or does not serve yet."""
 
 
 class Asked(NamedTuple):
-    """An endpoint, and how to show who asks."""
+    """An endpoint, and the credentials for it."""
 
     endpoint: str
     user: str | None
@@ -67,7 +67,7 @@ def asked_from(endpoint: str, options: argparse.Namespace) -> Asked:
 def ask(
     asked: Asked, path: str, given: Mapping[str, object], method: str = "GET"
 ) -> dict[str, Any]:
-    """The answer, a JSON object; what is None is not sent. Raises FailedError."""
+    """The answer, a JSON object; None values are not sent. Raises FailedError."""
     endpoint = asked.endpoint
     query = urlencode({name: value for name, value in given.items() if value is not None})
     url = f"{endpoint.rstrip('/')}{path}?{query}"
@@ -95,7 +95,7 @@ def ask(
 
 
 def _authorization(user: str) -> str:
-    """The header that shows who asks. Raises FailedError."""
+    """The header with the credentials. Raises FailedError."""
     password = os.environ.get(PASSWORD_VARIABLE)
     if password is None:
         raise FailedError(f"{PASSWORD_VARIABLE} is not set: the password of --user {user}")

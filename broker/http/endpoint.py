@@ -1,7 +1,7 @@
-"""An address at which something is served over HTTP, on threads of its own.
+"""A server at one address over HTTP, on threads of its own.
 
-Each thread answers one request after the other, and a client has a few seconds for its own; nobody
-is waited for on the event loop.
+Each thread answers one request after the other, and a client has a few seconds for its own; the
+event loop never waits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 PAUSE_SECONDS = 1
 """Before the next request is served, after one that could not be for a reason of our own."""
 TIMEOUT_SECONDS = 10
-"""What a client may take over a request; it keeps others from being served."""
+"""Time limit for a client's request; others wait meanwhile."""
 
 
 class HttpEndpoint:
@@ -42,9 +42,10 @@ class HttpEndpoint:
     def __init__(
         self, name: str, host: str, port: int, protection: Protection = UNPROTECTED
     ) -> None:
-        """Take the address; raises ListenError.
+        """Bind the address; raises ListenError.
 
-        `name` says what is served, in log lines; with dots, its keys `host` and `port` begin so.
+        `name` is the service in log lines; with dots, it is the prefix of its keys `host` and
+        `port`.
         """
         host = host.removeprefix("[").removesuffix("]")
         where = join_address(host or "*", port)
@@ -68,13 +69,13 @@ class HttpEndpoint:
         return f"{scheme}://{join_address(str(self._server.server_address[0]), self.port)}"
 
     def serve(self, application: WSGIApplication, threads: int = 1) -> None:
-        """Begin to answer, so many requests at a time."""
+        """Begin to answer, `threads` requests at a time."""
         self._application = application
         for _ in range(threads):
             threading.Thread(target=self._run, name=self._name, daemon=True).start()
 
     def close(self) -> None:
-        """Answer no more; a request under way is left to end by itself."""
+        """Stop answering; a request under way ends by itself."""
         self._is_closed = True
         with contextlib.suppress(OSError):
             self._server.socket.shutdown(socket.SHUT_RDWR)  # wakes the threads
@@ -103,7 +104,7 @@ class HttpEndpoint:
 def say(
     status: str, text: str, start_response: StartResponse, *headers: tuple[str, str]
 ) -> list[bytes]:
-    """Answer with a few words; what they repeat of the request need not be UTF-8."""
+    """Answer with a few words; text repeated from the request need not be UTF-8."""
     start_response(status, [("Content-Type", "text/plain; charset=utf-8"), *headers])
     return [text.encode(errors="backslashreplace")]
 
@@ -128,11 +129,11 @@ class _RequestReader(io.RawIOBase):
         self._ends = time.monotonic() + TIMEOUT_SECONDS
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401  (what the base class takes)
-        """Wait for some bytes. A timeout of the socket alone would begin anew with each."""
+        """Wait for some bytes. A timeout of the socket alone would start over with each."""
         left = self._ends - time.monotonic()
         if left <= 0:
             raise TimeoutError("the request takes too long")
@@ -150,7 +151,7 @@ def _server_class(name: str, host: str, port: int, protection: Protection) -> ty
             return protection.secured(accepted), address
 
         def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002
-            """A client that has left, or speaks no TLS, is no reason for a traceback."""
+            """A client that has left, or speaks no TLS, does not deserve a traceback."""
             error = sys.exception()
             if isinstance(error, OSError):
                 logger.info("%s: %s: connection closed: %s", name, client_address, error)
@@ -158,7 +159,7 @@ def _server_class(name: str, host: str, port: int, protection: Protection) -> ty
                 logger.error("%s could not be served", name, exc_info=error)
 
         def server_bind(self) -> None:
-            """As listeners do; the base class asks a name server who this machine is."""
+            """Bind as listeners do; the base class looks up this machine's name."""
             self.socket.close()
             self.socket = listening_socket(host, port)
             self.server_address = self.socket.getsockname()

@@ -1,4 +1,4 @@
-"""Several endpoints that are asked one after the other, each for what its broker leads."""
+"""Several endpoints queried one after the other, each for the partitions its broker leads."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Page = Callable[[str, int, str | None], dict[str, Any]]
-    """Asks an endpoint for at most so many records, from a place on; raises FailedError."""
+    """Queries an endpoint for that number of records, at most, from a position; raises
+    FailedError.
+    """
 
 EXIT_OK, EXIT_FAILED = 0, 1
 
 
 class EndpointsInTurn:
-    """One that is down is passed by: another may lead what it led."""
+    """Queries endpoints in turn. One that is down is skipped: another may lead its partitions."""
 
     def __init__(self, options: argparse.Namespace, page: Page) -> None:
-        """Those of `add_options`."""
+        """`options` are those of `add_options`."""
         self.urls: list[str] = options.endpoint or [DEFAULT_ENDPOINT]
         self._page = page
         self._down: list[str] = []
         self._unasked: dict[int, int] | None = None
-        """Partitions that no endpoint has told of to the end, with their leaders."""
+        """Partitions that no endpoint has answered completely, with their leaders."""
         self._may_be_more = False
 
     def records(self, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each record and the endpoint that knows of it. Raises FailedError if none answers."""
+        """Each record and its endpoint. Raises FailedError if none answers."""
         left = limit
         for url in self.urls:
             start: str | None = None
@@ -57,7 +59,7 @@ class EndpointsInTurn:
             raise FailedError("\n".join(self._down))
 
     def tell(self, undone: str) -> int:
-        """Say what is down, and which partitions were not `undone`; returns the exit code."""
+        """Report endpoints that are down and partitions not `undone`; return the exit code."""
         for text in self._down:
             sys.stderr.write(f"{text}\n")
         if self._may_be_more:

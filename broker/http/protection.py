@@ -1,4 +1,4 @@
-"""What protects what is served over HTTP: TLS, and basic authentication."""
+"""Protection of endpoints over HTTP: TLS, and basic authentication."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Protection:
     authorization: str | None = None
     """The only header `Authorization` that will do; None lets everybody in."""
     user_key: str = ""
-    """The configuration key that says who that is."""
+    """The configuration key of the user."""
 
     def secured(self, accepted: socket.socket) -> socket.socket:
         """The connection with TLS, if there is any; the handshake comes with the first read."""
@@ -34,7 +34,7 @@ class Protection:
         return self.context.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
 
     def admits(self, authorization: str) -> bool:
-        """Whether a client with this header may read; takes as long whatever it is."""
+        """Return whether a client with this header may read; takes the same time in any case."""
         if self.authorization is None:
             return True
         return hmac.compare_digest(authorization.encode(), self.authorization.encode())
@@ -44,10 +44,10 @@ UNPROTECTED = Protection()
 
 
 class Guard(NamedTuple):
-    """What is configured for one endpoint."""
+    """Protection configured for one endpoint."""
 
     keys: str
-    """What its keys begin with: `metrics` of `metrics.user`."""
+    """Prefix of its keys: `metrics` of `metrics.user`."""
     listener: str
     """Keys of TLS that are for it alone begin with `listener.name.` and this in small letters."""
     user: str | None
@@ -56,13 +56,13 @@ class Guard(NamedTuple):
 
 
 def guard_of_metrics(config: BrokerConfig) -> Guard:
-    """What protects the metrics."""
+    """Protection of the metrics."""
     user, password = config.metrics_user, config.metrics_password
     return Guard("metrics", "METRICS", user, password, config.metrics_ssl_enable)
 
 
 def guard_of_lookups(config: BrokerConfig) -> Guard:
-    """What protects look-ups by key."""
+    """Protection of look-ups by key."""
     user, password = config.key_index_user, config.key_index_password
     return Guard("key.index", "KEY-INDEX", user, password, config.key_index_ssl_enable)
 

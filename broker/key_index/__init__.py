@@ -1,5 +1,5 @@
-"""Looking up records by key or by id: an HTTP endpoint, its clients' command line, and the work.
+"""Look-ups of records by key or by id: an HTTP endpoint, its command line, and the search.
 
-`python -m broker.key_index` is the command line. Start reading in `lookups`. The endpoint shows
-what waits, too (`waiting_lookups`).
+`python -m broker.key_index` is the command line. Start reading in `lookups`. The endpoint also
+shows waiting records (`waiting_lookups`).
 """

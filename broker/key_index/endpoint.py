@@ -1,4 +1,4 @@
-"""Where records are looked up: `/records?topic=…&key=…`, answered with JSON.
+"""Record look-ups over HTTP: `/records?topic=…&key=…`, answered with JSON.
 
     {"topic": "orders", "records": [
       {"partition": 0, "offset": 17, "timestamp": 1795229963000, "key": "4711", "value": "…",
@@ -6,9 +6,9 @@
      "next": null, "led_elsewhere": [[1, 2]],
      "segments": 12, "segments_without_index": 1, "bytes_read": 73216}
 
-Keys, values and headers are text where they are UTF-8, and an object with `base64` elsewhere.
-`next` is where to go on (`start`) when there is more, `led_elsewhere` are partitions and the
-brokers to be asked for them. What waits is at `/waiting` (`waiting_lookups`).
+Keys, values and headers are text if they are UTF-8, else an object with `base64`. `next` is the
+position to continue from (`start`) if there is more, `led_elsewhere` are partitions and the brokers
+to query for them. Waiting records are at `/waiting` (`waiting_lookups`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
 
     Encode = Callable[[], bytes]
-    """Makes an answer of what was found, on the thread that sends it."""
+    """Encodes an answer, on the thread that sends it."""
     Work = Callable[[str, str], Coroutine[Any, Any, Encode]]
     """Takes a query and the client's address."""
 
@@ -85,7 +85,7 @@ class LookupEndpoint:
         logger.info("key index: records are looked up at %s%s", self._endpoint.url, PATH)
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._endpoint.close()
 
     def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

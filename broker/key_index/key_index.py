@@ -1,4 +1,4 @@
-"""Look-ups by key if they are wanted; otherwise something that costs nothing and does nothing."""
+"""Look-ups by key if enabled; otherwise a placeholder without cost or effect."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 async def wanted_lookups(config: BrokerConfig) -> LookupEndpoint | None:
-    """Take the address that `key.index.port` asks for, on a thread; raises what is wrong with it.
+    """Bind the address of `key.index.port`, on a thread.
 
-    That is ListenError or ConfigError.
+    Raises ListenError or ConfigError.
     """
     if config.key_index_port < 0:
         return None
@@ -53,7 +53,7 @@ class KeyIndex:
 
     @property
     def counts(self) -> LookupCounts | None:
-        """What was looked up; None when nothing can be."""
+        """Counters of look-ups; None if there are no look-ups."""
         return None if self._lookups is None else self._lookups.counts
 
     async def start(self) -> None:
@@ -67,7 +67,7 @@ class KeyIndex:
             self._endpoint.serve(self._lookups, waiting)
 
     async def close(self) -> None:
-        """Answer no more, and end the process that looked things up."""
+        """Stop answering, and end the search process."""
         if self._endpoint is not None:
             self._endpoint.close()
         if self._lookups is not None:

@@ -1,8 +1,8 @@
-"""Look-ups on this broker: the event loop decides what is searched, a process beside it searches.
+"""Look-ups on this broker: the event loop selects the logs, a process beside it searches.
 
-Only what this broker leads is searched, and only up to what consumers may read. The process opens
-the files by their names, so it may come upon others than were meant: when a log was cut, compacted
-or deleted meanwhile, the look-up is begun again.
+Only partitions that this broker leads are searched, and only records that consumers may read. The
+process opens the files by their names, so it may find others than intended: if a log was truncated,
+compacted or deleted meanwhile, the look-up starts over.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ATTEMPTS: Final = 5
-"""How often a look-up is begun before it is said that the log keeps changing."""
+"""Maximum number of attempts before a look-up fails because the log keeps changing."""
 GRACE_SECONDS: Final = 10.0
-"""How long the process may take over what it cannot be stopped at: one batch, a slow disk."""
+"""Time for steps that the process cannot interrupt: one batch, a slow disk."""
 NO_LEADER: Final = -1
 STOPPING: Final = ("503 Service Unavailable", "the broker stops")
 
@@ -51,12 +51,12 @@ class LookupAnswer:
     records: bytes
     """A JSON array."""
     elsewhere: tuple[tuple[int, int], ...]
-    """Partitions that this broker does not lead, and who does; -1 if nobody does."""
+    """Partitions that this broker does not lead, and their leaders; -1 for none."""
 
 
 @dataclass(slots=True)
 class LookupCounts:
-    """What was looked up so far."""
+    """Counters of look-ups so far."""
 
     lookups: int = 0
     refused: int = 0
@@ -121,7 +121,7 @@ class Lookups:
         raise RefusedError("503 Service Unavailable", "the log keeps changing; try again")
 
     def _partitions(self, request: LookupRequest) -> tuple[list[Partition], list[tuple[int, int]]]:
-        """Those to be searched here, in order, and those that others lead. Raises RefusedError."""
+        """Partitions to search here, in order, and those led by others. Raises RefusedError."""
         services = self._services
         topic = services.metadata.topic(request.topic)
         if topic is None:
@@ -173,7 +173,7 @@ class Lookups:
         try:
             # A line of a thousand segments takes milliseconds to write.
             line = await asyncio.to_thread(encode_job, job)
-            if self._is_closed:  # another process would be ended by nobody
+            if self._is_closed:  # a new process would never be ended
                 raise RefusedError(*STOPPING)
             await process.submit(line)
             answer = await process.line(job.limits.milliseconds / 1000 + GRACE_SECONDS)

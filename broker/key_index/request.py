@@ -1,8 +1,8 @@
-"""What a client asks for, as it stands in the query of a URL.
+"""A client's look-up request, parsed from the query of a URL.
 
     /records?topic=orders&key=4711&from=2026-11-23T10:00:00Z&limit=10
 
-Decides only: what is wrong with a request is said in one line.
+Decides only: the error of a request is one line.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ READ_UNCOMMITTED: Final = "read_uncommitted"
 
 
 class BadRequestError(Exception):
-    """What a client sent makes no sense; the text says why."""
+    """A client's request is invalid; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def parameters_of(text: str, known: Sequence[str]) -> dict[str, str]:
 
 
 def content_of(given: dict[str, str], name: str) -> bytes | None:
-    """What a key or an id is to be: bytes, given as text or as base64."""
+    """Required key or id: bytes, given as text or as base64."""
     plain, coded = given.get(name), given.get(f"{name}.base64")
     if plain is not None and coded is not None:
         raise BadRequestError(f"{name} and {name}.base64 are both given")
@@ -126,7 +126,7 @@ def number_of(
 
 
 def limit_of(given: dict[str, str]) -> int:
-    """How many records are wanted at most."""
+    """Maximum number of records."""
     limit = number_of(given, "limit", None)
     if limit == 0:
         raise BadRequestError("limit=0 asks for nothing")
@@ -141,7 +141,7 @@ def _time(given: dict[str, str], name: str, default: int) -> int:
     if text.removeprefix("-").isdecimal() and text.isascii():
         return min(max(int(text[:30]), EARLIEST), LATEST)
     try:
-        # What stands for a blank in a URL is also the sign of a time zone.
+        # The encoding of a blank in a URL is also the sign of a time zone.
         time = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
     except ValueError:
         text = f"{name}={text:.100} is neither milliseconds nor a time such as 2026-11-23T10:00:00Z"

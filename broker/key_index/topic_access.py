@@ -1,6 +1,6 @@
-"""Who may look something up, and which partitions can tell all that there is.
+"""Authorization of look-ups, and the partitions that a complete answer needs.
 
-The authorizer is asked, and the audit log told.
+The authorizer decides, and the audit log records it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FORBIDDEN: Final = "403 Forbidden"
 
 
 class RefusedError(Exception):
-    """Why there is no answer, as a status of HTTP and a line."""
+    """Refusal of a look-up, as a status of HTTP and a line."""
 
     def __init__(self, status: str, text: str) -> None:
         super().__init__(text)
@@ -31,7 +31,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TopicAccess:
-    """What a client at an address is about to do to a topic."""
+    """Operation of a client at an address on a topic."""
 
     request: str
     """As the audit log names it."""
@@ -56,10 +56,10 @@ def require_access(services: BrokerServices, access: TopicAccess) -> None:
 
 
 def require_whole(partition: Partition) -> None:
-    """Raises RefusedError unless this broker leads it, and knows of all that was acknowledged.
+    """Raises RefusedError unless this broker leads it, and has all acknowledged records readable.
 
-    A new leader does not before its high watermark has reached the start of its epoch: what lies
-    between, which an earlier leader may have acknowledged, is not to be read yet.
+    A new leader does not before its high watermark has reached the start of its epoch: records in
+    between, which an earlier leader may have acknowledged, must not be read yet.
     """
     name = f"{partition.topic}-{partition.index}"
     if not partition.is_leader:

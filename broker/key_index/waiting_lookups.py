@@ -1,9 +1,9 @@
-"""What waits in the partitions that this broker leads, for operators: listed, and cancelled.
+"""Waiting records in the partitions that this broker leads, for operators: listed, and cancelled.
 
     GET  /waiting?topic=…[&partition=…][&id=…][&limit=…][&start=…]
     POST /waiting/cancel?topic=…&partition=…&offset=…
 
-Only `key.index.user` may cancel: who can reach the port need not be allowed to produce.
+Only `key.index.user` may cancel: access to the port need not include the right to produce.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _START = re.compile("([0-9]{1,9}):(-?[0-9]{1,19}):(-?[0-9]{1,19})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """A request for what waits."""
+    """A request for waiting records."""
 
     topic: str
     partition: int | None
@@ -69,7 +69,7 @@ class WaitingLookups:
         self._deliveries = deliveries
 
     async def listed(self, query: str, address: str) -> Encode:
-        """What waits, as JSON. Raises BadRequestError and RefusedError."""
+        """Waiting records, as JSON. Raises BadRequestError and RefusedError."""
         request = read_list_request(query)
         require_access(self._services, TopicAccess("WaitingLookup", address, request.topic))
         config, clock = self._services.config, self._services.clock
@@ -131,7 +131,7 @@ class WaitingLookups:
     def _partitions(
         self, request: ListRequest
     ) -> tuple[list[tuple[int, PartitionDelivery]], list[tuple[int, int]]]:
-        """Those in which something may wait here, and those that others lead."""
+        """Partitions that may have waiting records here, and those led by others."""
         services = self._services
         topic = services.metadata.topic(request.topic)
         if topic is None:
@@ -162,11 +162,11 @@ class _Answer:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more may be added."""
+        """True if nothing more may be added."""
         return self.left.records <= 0 or self.left.bytes <= 0
 
     def take(self, number: int, page: WaitingPage) -> None:
-        """Add what a page of a partition has."""
+        """Add a page of a partition."""
         self._records += [(number, one) for one in page.records]
         size = sum(size_of(one.record) for one in page.records)
         self.left = PageLimits(self.left.records - len(page.records), self.left.bytes - size)

@@ -19,7 +19,7 @@ class CleanerProcess(SideProcess):
         super().__init__(compaction.__name__)
 
     async def report(self, timeout_seconds: float) -> Report | None:
-        """What it says next; None when it says nothing for so long.
+        """Its next report; None if there is none within the timeout.
 
         Raises ProcessEndedError.
         """
@@ -30,5 +30,5 @@ class CleanerProcess(SideProcess):
             raise ProcessEndedError(f"its process says {line!r:.100}") from None
 
     async def go_on(self) -> None:
-        """Tell it that what it reported is done with."""
+        """Give the go-ahead: its last report is dealt with."""
         await self.submit(GO_ON)

@@ -1,4 +1,4 @@
-"""What a broker does about log directories that fail: the controller hears of it, or it ends."""
+"""Reaction of a broker to failed log directories: it notifies the controller, or ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RETRY_MS: Final = 1000
 
 
 class FailedDisks:
-    """Hears of each directory that goes offline, on whatever thread met the error."""
+    """Notified of each directory that goes offline, on the thread that met the error."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class FailedDisks:
         give_up: Callable[[str], None],
         announce: Callable[[], object] | None = None,
     ) -> None:
-        """Both are called on any thread; `announce` is None while there is no controller."""
+        """Both are called on any thread; `announce` is None without a controller."""
         self._logs = logs
         self._give_up = give_up
         self._announce = announce
@@ -45,7 +45,7 @@ class FailedDisks:
 
 
 class FailureAnnouncement:
-    """Tells the controller of a failed directory, however long that takes: nobody else does."""
+    """Notifies the controller of a failed directory, retrying until it succeeds."""
 
     def __init__(
         self, store: MetadataStore, broker_id: int, timers: Timers, supervision: Supervision

@@ -1,4 +1,4 @@
-"""What a broker does by the clock: checkpoints, flushes, retention, removal, producer expiry."""
+"""Periodic work of a broker: checkpoints, flushes, retention, removal, producer expiry."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REMOVAL_INTERVAL_MS = 1000
-"""How often files whose `file.delete.delay.ms` is over are looked for. Fixed: it is the delay."""
+"""Interval of removals, after `file.delete.delay.ms`. Fixed: it adds to that delay."""
 FLUSH_CHECK_INTERVAL_MS = 1000
-"""How often `flush.ms` is looked after. Fixed: `flush.ms` holds to within a second.
+"""Interval of checks for `flush.ms`. Fixed: `flush.ms` holds to within a second.
 
-Apache Kafka does it every `log.flush.scheduler.interval.ms`, by default never.
+Apache Kafka checks every `log.flush.scheduler.interval.ms`, by default never.
 """
 
 
 def _nothing() -> None:
-    """Nobody wants to know."""
+    """Default without a listener."""
 
 
 class Housekeeping:
-    """Periodic work on the logs. What waits for the disk goes to the executor."""
+    """Periodic work on the logs. Work that waits for the disk goes to the executor."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Housekeeping:
         executor: Executor,
         on_expired: Callable[[], None] = _nothing,
     ) -> None:
-        """`on_expired` is called when retention has given up files."""
+        """`on_expired` is called when retention has removed files."""
         self._config = config
         self._logs = logs
         self._clock, self._timers, self._spawn, self._slices, _ = loop
@@ -54,7 +54,7 @@ class Housekeeping:
         self._is_deleting = False
         self._on_expired = on_expired
         self.expired_files = 0
-        """Files that retention gave up so far."""
+        """Files removed by retention so far."""
 
     def start(self) -> None:
         """Begin."""
@@ -71,13 +71,13 @@ class Housekeeping:
             (REMOVAL_INTERVAL_MS, self._remove),
         ]
         self._series = [timers.every(interval_ms, task) for interval_ms, task in work]
-        # As in Apache, what comes rarely comes soon after the start as well: a broker that is
-        # started anew each minute must free its disk too.
+        # As in Apache, rare work is done soon after the start as well: a broker that is
+        # restarted each minute must free its disk too.
         for early in (self._delete_expired, self._checkpoint_recovery_points):
             self._series.append(timers.schedule(config.log_initial_task_delay_ms, early))
 
     def stop(self) -> None:
-        """End; what is on the executor already is finished there."""
+        """Stop; work already on the executor is finished there."""
         for series in self._series:
             series.cancel()
 
@@ -111,9 +111,9 @@ class Housekeeping:
             logger.info("retention deleted %d segment files", count)
 
     async def _mend_delays(self) -> None:
-        """Of logs that could not be shortened for a damaged delay index; the next pass does it.
+        """Rebuild damaged delay indexes that blocked retention; the next pass deletes.
 
-        Where this broker leads, delivery sees to it itself. Nobody else does where it follows.
+        On the leader, delivery does so itself; on followers nothing else does.
         """
         damages = self._logs.damages
         while damages:

@@ -1,16 +1,15 @@
-"""Which closed segments get a key index, and when it is put in place.
+"""Builds key indexes of closed segments, and puts them in place.
 
-Topics with `key.index.enable` are looked through every `key.index.check.interval.ms`. A process
-indexes what has no index yet, one segment after the other, and the event loop renames what it
-wrote, if the segment is still what it was when the process began. An index that is there already
-is looked into once, before it is believed.
+Topics with `key.index.enable` are checked every `key.index.check.interval.ms`. A process indexes
+segments without an index, one after the other, and the event loop renames its files, if the segment
+is unchanged since the process began. An existing index is verified once, before it is used.
 
-No index is needed for anything but the time that a look-up takes. A segment that cannot be indexed
-is tried again after a while, and said to be so once; its log directory stays online, since what
-the broker itself reads of it may well be readable.
+An index serves nothing but the speed of a look-up. A segment that cannot be indexed is retried
+after a while, and logged once; its log directory stays online, since the parts that the broker
+itself reads may well be readable.
 
-What reads and writes indexes is imported with the first topic that wants one: most brokers have
-none, and need not wait for it when they start.
+The modules that read and write indexes are imported with the first topic that has one: most brokers
+have none, and need not spend start-up time on it.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ logger = logging.getLogger(__name__)
 MODULE: Final = key_index.__name__
 IDLE: Final = "--idle"
 CHECK_SECONDS: Final = 1.0
-"""How often it is seen to it that a segment that is being indexed is still there."""
+"""Interval of checks that the segment being indexed still exists."""
 HOLD_MS: Final = 60_000
-"""How long a log is left alone after a segment of it could not be indexed."""
+"""Time for which a log is left alone after a segment of it could not be indexed."""
 
 
 @dataclass(slots=True)
 class IndexCounts:
-    """What the indexer has done so far."""
+    """Counters of the indexer since the start."""
 
     built: int = 0
     failed: int = 0
@@ -63,7 +62,7 @@ class IndexCounts:
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of the indexes of a log."""
+    """State of the indexes of a log."""
 
     truncations: int
     sound: dict[int, Segment] = field(default_factory=dict)
@@ -98,7 +97,7 @@ class KeyIndexer:
         self._supervision.keep("key index", self._run)
 
     def note_damage(self, log: Log, base_offset: int) -> None:
-        """A look-up could not use the index of a segment: it is made anew."""
+        """Have an index rebuilt that a look-up could not use."""
         known = self._known.get(log)
         if known is not None and known.sound.pop(base_offset, None) is not None:
             logger.warning("key index of %s at offset %d is rebuilt", log.name, base_offset)
@@ -134,7 +133,7 @@ class KeyIndexer:
         return found
 
     async def _forget(self, log: Log) -> None:
-        """Let go of a log that is deleted, or is not to be indexed any more."""
+        """Forget a log that is deleted, or is no longer to be indexed."""
         del self._known[log]
         self._told.discard(log.name)
         if log.directory.failure is None:
@@ -181,7 +180,7 @@ class KeyIndexer:
             self._put_in_place(log, segment, report)
 
     async def _report(self, log: Log, segment: Segment, process: SideProcess) -> Report | None:
-        """What comes of it; None when the segment is not wanted any more."""
+        """Report on the segment; None if it is no longer wanted."""
         from storage.key_index.job import decode_report  # noqa: PLC0415
 
         while (line := await process.line(CHECK_SECONDS)) is None:
@@ -197,7 +196,7 @@ class KeyIndexer:
 
         known = self._known.get(log)
         if known is None or not self._is_wanted(log, segment):
-            return  # what was written is cleared up with the next start, or written over
+            return  # the file is removed by the next start, or overwritten
         try:
             put_in_place(log, segment)
         except OSError as error:
@@ -218,7 +217,7 @@ class KeyIndexer:
         )
 
     def _is_wanted(self, log: Log, segment: Segment) -> bool:
-        """Whether it is a closed segment of a log that is there and is to be indexed."""
+        """Return whether it is a closed segment of a present log, to be indexed."""
         segments = log.segments
         return (
             log in self._known
@@ -245,14 +244,14 @@ class KeyIndexer:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._executor, work)
         except LogDirectoryError:
-            return None  # told when it failed
+            return None  # logged when it failed
         except (OSError, ApiError) as error:
             self._hold(log, str(error))
             return None
 
 
 def _closed(log: Log) -> list[Segment]:
-    """Segments that are not appended to any more; one of a single block needs no index."""
+    """Closed segments; one of a single block needs no index."""
     from storage.key_index.index_builder import BLOCK_BYTES  # noqa: PLC0415
 
     active = log.segments.active

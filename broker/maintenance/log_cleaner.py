@@ -1,12 +1,12 @@
-"""When which log is compacted, and what becomes of one that cannot be.
+"""Schedules compaction of logs, and handles logs that cannot be compacted.
 
-Each of `log.cleaner.threads` takes the log that is worth it most (`storage.compaction.choice`),
-has a process rewrite it, and puts each new segment in place as soon as that is written. When
-nothing is worth it the process ends, and after `log.cleaner.backoff.ms` there is another look.
+Each of `log.cleaner.threads` takes the most worthwhile log (`storage.compaction.choice`), has a
+process rewrite it, and puts each new segment in place as soon as that is written. If no log is
+worth it, the process ends, and after `log.cleaner.backoff.ms` the logs are assessed again.
 
-A log that is cut, deleted or no longer compacted meanwhile is left as it is, with what was put in
-place so far: each segment is whole. So is one whose disk is full, and tried again later. One that
-cannot be read is said to be so once, and left alone until the broker starts again.
+A log that is truncated, deleted or no longer compacted meanwhile is left as it is, with the
+segments put in place so far: each of them is whole. So is one whose disk is full, and retried
+later. An unreadable log is reported once, and left alone until the broker restarts.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS: Final = 1.0
-"""How often it is seen to it that a log under cleaning is still wanted."""
+"""Interval of checks that a log under cleaning is still wanted."""
 HOLD_MS: Final = 60_000
-"""How long a log is left alone after a cleaning that failed for want of something."""
+"""Time for which a log is left alone after a cleaning that failed for lack of a resource."""
 LARGEST_MAP: Final = 2**31 - 1
 SEED_BYTES: Final = 32
 PASSING: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, *EXHAUSTION}
-"""What may be over the next time: a disk that is full, no descriptors."""
+"""Errors that may be over the next time: a full disk, no descriptors."""
 
 
 class _UnwantedError(Exception):
-    """The log is not what it was when its cleaning began."""
+    """The log has changed since its cleaning began."""
 
 
 @dataclass(slots=True)
 class CleanerCounts:
-    """What the cleaner has done so far."""
+    """Counters of the cleaner since the start."""
 
     cleanings: int = 0
     bytes_before: int = 0
@@ -104,7 +104,7 @@ class LogCleaner:
         self._fill()
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Go on by this configuration, once what is under way is done."""
+        """Apply this configuration, once cleanings under way are done."""
         threads = self._threads = config.log_cleaner_threads
         share = max(1, threads)
         self._backoff_ms = config.log_cleaner_backoff_ms
@@ -130,7 +130,7 @@ class LogCleaner:
             self._running.discard(number)
 
     async def _run(self, number: int) -> None:
-        """Clean until the broker stops, or wants fewer to do so."""
+        """Clean until the broker stops, or fewer threads are configured."""
         process = CleanerProcess()
         try:
             while number < self._threads:
@@ -147,7 +147,7 @@ class LogCleaner:
             await process.close()
 
     async def _choose(self) -> Cleanable | None:
-        """What is worth it most, marked as in progress; None when nothing is worth it."""
+        """The most worthwhile log, marked as in progress; None if no log is worth cleaning."""
         best: Cleanable | None = None
         now_ms = self._clock.now_ms()
         self._forget_what_is_over()
@@ -162,7 +162,7 @@ class LogCleaner:
         return best
 
     def _forget_what_is_over(self) -> None:
-        """Let go of logs that are deleted, and of those that may be tried again."""
+        """Forget logs that are deleted, and holds that have ended."""
         self._uncleanable = {log for log in self._uncleanable if self._is_known(log)}
         self.counts.uncleanable_logs = len(self._uncleanable)
         now_ms = self._clock.monotonic_ms()
@@ -179,7 +179,7 @@ class LogCleaner:
         try:
             with log.directory:
                 return assess(log, now_ms)
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - reported
             self._cannot_clean(log, error)
             return None
 
@@ -199,7 +199,7 @@ class LogCleaner:
         )
 
     async def _clean(self, chosen: Cleanable, process: CleanerProcess) -> None:
-        """Clean one log; whatever goes wrong with it is told and keeps nothing else from going."""
+        """Clean one log; an error is logged and does not stop the others."""
         log = chosen.log
         started_ms = self._clock.monotonic_ms()
         try:
@@ -207,7 +207,7 @@ class LogCleaner:
         except _UnwantedError:
             await process.close()
             logger.info("compaction of %s abandoned: the log has changed since", log.name)
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - reported
             await process.close()
             self._cannot_clean(log, error)
         else:
@@ -226,7 +226,7 @@ class LogCleaner:
     async def _rewrite(
         self, chosen: Cleanable, process: CleanerProcess
     ) -> CleaningDone | CleaningFailed:
-        """Have the process do it, and put in place what it writes."""
+        """Have the process rewrite the log, and put its segments in place."""
         log = chosen.log
         target = LogUnderCleaning(log)
         now_ms = self._clock.now_ms()
@@ -268,7 +268,7 @@ class LogCleaner:
         )
 
     async def _mend_delays(self, log: Log, failed: CleaningFailed) -> None:
-        """The log is cleaned after a while, if its delay index can be made anew."""
+        """Rebuild the delay index, so that the log can be cleaned later."""
         damage = DamagedDelaysError(failed.message, failed.damaged_delays)
         self._hold(log, f"{failed.message}; its delay index is made anew from the log")
         slices = self._slices()
@@ -276,7 +276,7 @@ class LogCleaner:
             await rebuild_delays(
                 log, damage, slices, self._executor, lambda: not self._is_present(log)
             )
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - reported
             self._cannot_clean(log, error)
 
     def _note_failure(self, log: Log, failed: CleaningFailed) -> None:
@@ -289,9 +289,9 @@ class LogCleaner:
             self._give_up(log, failed.message)
 
     def _cannot_clean(self, log: Log, error: Exception) -> None:
-        """Do what an error with one log asks for; the others are no worse for it."""
+        """Handle an error of one log; the others are not affected."""
         if isinstance(error, ApiError) and not isinstance(error, ExhaustedError):
-            if not isinstance(error, LogDirectoryError):  # told when it failed
+            if not isinstance(error, LogDirectoryError):  # logged when it failed
                 self._give_up(log, error.message)
             return
         if not isinstance(error, ProcessEndedError | OSError | ExhaustedError):

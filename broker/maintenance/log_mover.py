@@ -1,8 +1,8 @@
 """Moving replicas to other log directories of this broker (KIP-113), a piece of each in turn.
 
-What was asked for by AlterReplicaLogDirs, or found at the start, is copied within
-`replica.alter.log.dirs.io.max.bytes.per.second`. A copy that has everything takes the log's place;
-one whose log is being compacted waits for that. What is read and flushed, is so on threads.
+Moves requested by AlterReplicaLogDirs, or found at the start, are copied within
+`replica.alter.log.dirs.io.max.bytes.per.second`. A copy that has caught up takes the log's place;
+if the log is being compacted, the copy waits for that. Reads and flushes run on threads.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 REST_MS: Final = 100
-"""How long it rests when nothing can go on: by the throttle, a compaction, a want of descriptors.
-Fixed: moves take minutes."""
+"""Pause when no move can go on: because of the throttle, a compaction, a lack of descriptors.
+Fixed: moves take minutes.
+"""
 
 HOLD_MS: Final = 1000
-"""How long producers that wait for the disk (`flush.messages`) may have to wait for that of a copy.
-If it takes longer, they go on, and the copy tries again: their disk may be better than the other.
+"""Longest time that producers which wait for the disk (`flush.messages`) wait for that of a copy.
+If it takes longer, they go on, and the copy tries again: their disk may be faster than the other.
 """
 
 
@@ -84,7 +85,7 @@ class LogMover:
             return self._is_wanted(move) and await self._go_on(move)
         except ExhaustedError:
             return False  # later
-        except LogDirectoryError:  # told when it failed; the files are looked at by the next start
+        except LogDirectoryError:  # logged when it failed; the next start inspects the files
             if move.copy.directory.failure is not None or move.log.directory.failure is not None:
                 self._forget(move)
             return False
@@ -141,16 +142,16 @@ class LogMover:
         return True
 
     def _exchanged(self, move: FutureReplica) -> str | None:
-        """Where the old files are, once the copy has taken the log's place; None if it cannot."""
+        """Path of the old files, once the copy has taken the log's place; None if it cannot."""
         if not (move.take_rest(self._clock.now_ms()) and self._is_on_disk(move)):
             return None
         return self._logs.end_move(move)
 
     async def _exchanged_on_disk(self, move: FutureReplica) -> str | None:
-        """As `_exchanged`, once the copy's disk has all that producers were told is on the log's.
+        """As `_exchanged`, once the copy's disk has all records acknowledged from the log's.
 
-        Meanwhile no flush of the log begins, so they are told of no more. What is appended is
-        copied in the end, and flushed with the files that are the log's then.
+        Meanwhile no flush of the log begins, so no more are acknowledged. Records appended then are
+        copied in the end, and flushed with the files of the copy.
         """
         log = move.log
         if not move.take_rest(self._clock.now_ms()):
@@ -170,18 +171,18 @@ class LogMover:
             log.flushes.release()
 
     def _may_be_exchanged(self, move: FutureReplica) -> bool:
-        """Whether more of what is appended is all that can keep it from that."""
+        """Return whether further appends are all that can prevent the exchange."""
         log = move.log
         is_on_disk = log.flushes.is_held and self._is_on_disk(move)
         return is_on_disk and self._is_wanted(move) and not log.is_being_cleaned
 
     @staticmethod
     def _is_on_disk(move: FutureReplica) -> bool:
-        """Whether the copy's disk has what the log's has; records may have been deleted since."""
+        """Return whether the copy's disk has all that the log's has, except deleted records."""
         return move.is_flushed_enough() and move.is_start_noted
 
     def _is_wanted(self, move: FutureReplica) -> bool:
-        """Whether it was neither called off nor has its log gone."""
+        """Return whether it is neither cancelled nor its log gone."""
         return self._logs.moves.get(move.log.topic, move.log.partition) is move
 
     def _forget(self, move: FutureReplica) -> None:

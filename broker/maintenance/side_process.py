@@ -30,7 +30,7 @@ class SideProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether there is one."""
+        """True if there is a process."""
         return self._process is not None
 
     async def start(self) -> None:
@@ -55,10 +55,10 @@ class SideProcess:
         try:
             await self._process.stdin.drain()
         except ConnectionError:
-            return  # `line` will say so
+            return  # `line` reports it
 
     async def line(self, timeout_seconds: float) -> bytes | None:
-        """The line that it says next; None when it says nothing for so long.
+        """Its next line; None if there is none within the timeout.
 
         Raises ProcessEndedError.
         """
@@ -74,21 +74,21 @@ class SideProcess:
         return line
 
     async def read(self, length: int) -> bytes:
-        """So many bytes, which it said that it would send. Raises ProcessEndedError."""
+        """The `length` bytes that it has announced. Raises ProcessEndedError."""
         try:
             return await self._output().readexactly(length)
         except asyncio.IncompleteReadError:
             raise await self._ended() from None
 
     async def close(self) -> None:
-        """End it at once, whatever it is doing; returns when it is gone."""
+        """End it at once; returns when it is gone."""
         process = self._process
         if process is not None:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.kill()
             await process.wait()
-            self._process = None  # not before: whoever is cancelled meanwhile calls once more
+            self._process = None  # not before: a caller cancelled meanwhile calls again
 
     def _output(self) -> asyncio.StreamReader:
         assert self._process is not None

@@ -1,4 +1,4 @@
-"""Removes delegation tokens whose time is over. Only the controller does, for all brokers."""
+"""Removes expired delegation tokens. Only the controller does, for all brokers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NAME = "expire delegation tokens"
 
 
 class TokenExpiry:
-    """Looks for them every `delegation.token.expiry.check.interval.ms`, and at once.
+    """Removes them every `delegation.token.expiry.check.interval.ms`, and at once.
 
-    Nobody can log in with an expired token that is still there.
+    Expired tokens that are still stored are not accepted.
     """
 
     def __init__(

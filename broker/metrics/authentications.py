@@ -1,4 +1,4 @@
-"""How often clients authenticated, and failed to, by listener."""
+"""Successful and failed authentications of clients, by listener."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Metrics:
             status.serve({STATUS: of_status, METRICS: whole, PARTITIONS: partitions})
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._doors.close()
 
 

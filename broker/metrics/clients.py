@@ -1,4 +1,4 @@
-"""What clients have pushed of themselves, and how that goes: much, so it is asked for apart."""
+"""Metrics pushed by clients, and counts of their pushes: a page of its own, because of its size."""
 
 from __future__ import annotations
 

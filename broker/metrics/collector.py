@@ -1,7 +1,7 @@
-"""What the whole broker's metrics are: read from its parts when somebody asks, on any thread.
+"""Metrics of the whole broker: read from its parts at each scrape, on any thread.
 
 The parts go on working meanwhile. Single numbers are read as they are; dictionaries are copied
-first, and should one grow just then all is read again.
+first, and if one grows just then, all is read again.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from broker.share_partitions.share_partitions import SharePartitions
 
 ATTEMPTS = 10
-"""How often a reading is begun anew that a change of what is read has spoilt."""
+"""Maximum number of attempts at a reading that is disturbed by changes of its source."""
 
 _BOUNDS = [*map(str, BOUNDS_SECONDS), "+Inf"]
 _REQUEST = "kafka_network_requestmetrics_"
 
 
 def steadily(read: Callable[[], Iterable[Metric]]) -> list[Metric]:
-    """Read all, again when what was read grew meanwhile."""
+    """Read all, again if the source grew meanwhile."""
     for _ in range(ATTEMPTS):
         try:
             return list(read())
@@ -55,7 +55,7 @@ def steadily(read: Callable[[], Iterable[Metric]]) -> list[Metric]:
 
 
 class BrokerCollector(Collector):
-    """Everything but what there is of each partition."""
+    """All metrics but those of each partition."""
 
     def __init__(self, sources: Sources, counts: Mapping[int, RequestCounts]) -> None:
         self._broker = sources.services

@@ -1,7 +1,7 @@
-"""Where metrics can be had: `/metrics`, and of each partition `/metrics/partitions`.
+"""HTTP endpoint of metrics: `/metrics`, and of each partition `/metrics/partitions`.
 
-What clients push of themselves (KIP-714) is at `/metrics/clients`. By default it listens on this
-machine alone, and nothing else protects it; TLS and a password can (`broker.http.protection`).
+Metrics pushed by clients (KIP-714) are at `/metrics/clients`. By default it listens on this machine
+alone, without other protection; TLS and a password can be configured (`broker.http.protection`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class MetricsEndpoint:
         self._endpoint.serve(self._answer, threads)
 
     def close(self) -> None:
-        """Answer no more; a request under way is left to end by itself."""
+        """Stop answering; a request under way ends by itself."""
         self._endpoint.close()
 
     def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

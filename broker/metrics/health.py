@@ -1,4 +1,4 @@
-"""How a broker is, for whoever restarts the brokers of a machine one after the other."""
+"""Status of a broker, for rolling restarts of the brokers of a machine."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from broker.requests.services import BrokerServices
 
 ATTEMPTS = 10
-"""How often counting is begun anew that a change of the metadata has spoilt."""
+"""Maximum number of attempts at a count that is disturbed by changes of the metadata."""
 
 
 def status_page(services: BrokerServices) -> bytes:
-    """What a broker that serves says of itself; on any thread.
+    """Status of a serving broker; on any thread.
 
-    One that is cut off from ZooKeeper knows the state before that.
+    If it is cut off from ZooKeeper, the status is that of before.
     """
     broker_id = services.config.broker_id
     found = {

@@ -1,4 +1,4 @@
-"""Metrics if they are wanted; otherwise something that costs nothing and does nothing."""
+"""Metrics if enabled; otherwise a placeholder without cost or effect."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Doors(NamedTuple):
-    """Where others ask how the broker is; each is None if it is not wanted."""
+    """Endpoints for metrics and status; each is None if not wanted."""
 
     endpoint: MetricsEndpoint | None
     status: StatusSocket | None
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         if self.endpoint is not None:
             self.endpoint.close()
         if self.status is not None:
@@ -32,10 +32,9 @@ class Doors(NamedTuple):
 
 
 async def wanted_doors(config: BrokerConfig) -> Doors:
-    """Take the addresses of `metrics.port` and `status.socket`, on a thread; raises what is wrong.
+    """Bind the addresses of `metrics.port` and `status.socket`, on a thread.
 
-    That is ListenError or ConfigError. Only with a port is the library imported, which takes
-    100 ms.
+    Raises ListenError or ConfigError. The library is imported with a port only, which takes 100 ms.
     """
     if config.metrics_port < 0 and config.status_socket is None:
         return Doors(None, None)
@@ -62,7 +61,7 @@ def bound_endpoint(config: BrokerConfig) -> MetricsEndpoint:
 
 
 def metrics_at(doors: Doors, sources: Sources) -> Metrics | NoMetrics:
-    """What is served there, and the dispatcher that counts for it."""
+    """Metrics served there, and the dispatcher that counts for them."""
     if doors.endpoint is None and not sources.services.config.status_socket_metrics:
         return NoMetrics(doors, sources)
     from broker.metrics.broker_metrics import Metrics  # noqa: PLC0415
@@ -71,7 +70,7 @@ def metrics_at(doors: Doors, sources: Sources) -> Metrics | NoMetrics:
 
 
 class NoMetrics:
-    """Stands for `Metrics` when nobody wants any."""
+    """Placeholder for `Metrics` if they are disabled."""
 
     def __init__(self, doors: Doors, sources: Sources) -> None:
         self.dispatcher = Dispatcher(sources.services)
@@ -79,10 +78,10 @@ class NoMetrics:
         self._status = partial(status_page, sources.services)
 
     def serve(self) -> None:
-        """Answer how the broker is, if anybody may ask."""
+        """Answer status requests, if enabled."""
         if self._doors.status is not None:
             self._doors.status.serve({STATUS: self._status})
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._doors.close()

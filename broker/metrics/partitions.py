@@ -1,4 +1,4 @@
-"""What there is to tell of each partition: much, so it is asked for apart."""
+"""Metrics of each partition: a page of its own, because of its size."""
 
 from __future__ import annotations
 

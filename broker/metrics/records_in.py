@@ -1,7 +1,7 @@
-"""How many records came in, told from where logs ended at each look.
+"""Number of records appended, from the log end offsets at each look.
 
-Counting them as they come would cost every append; a log's end says it as well. What a log holds
-when this broker begins to lead it is nothing that came in.
+Counting at each append would cost time; a log's end gives the same number. Records that a log has
+when this broker begins to lead it do not count.
 """
 
 from __future__ import annotations

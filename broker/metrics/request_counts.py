@@ -39,7 +39,7 @@ _API_KEY_BYTES = 2
 
 
 class RequestCounts:
-    """What was counted of one kind of request."""
+    """Counts of one kind of request."""
 
     __slots__ = (
         *("errors", "local_ns", "request_bytes", "requests"),
@@ -53,7 +53,7 @@ class RequestCounts:
         self.local_ns = 0
         """Time in which the event loop did nothing else."""
         self.total_ns = 0
-        """That, and the time that requests waited for records, commits or other members."""
+        """As `local_ns`, plus the time waited for records, commits or other members."""
         self.within = [0] * (len(_BOUNDS_NS) + 1)
         """Requests by total time: those within each bound and beyond the one before, the rest."""
         self.errors: Counter[int] = Counter()
@@ -71,7 +71,7 @@ class CountingDispatcher(Dispatcher):
     def __init__(self, broker: BrokerServices) -> None:
         super().__init__(broker)
         self.counts = {key: RequestCounts() for key in sorted(ROUTES)}
-        """By API key. Of each kind there is one from the start, for who reads meanwhile."""
+        """By API key. Each kind has one from the start, for concurrent readers."""
 
     def dispatch(
         self, frame: memoryview, peer: Client, connection: Connection

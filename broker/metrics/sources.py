@@ -1,4 +1,4 @@
-"""Where metrics are read."""
+"""Sources of metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Sources(NamedTuple):
-    """The parts of a broker that have numbers to tell."""
+    """Parts of a broker that have metrics."""
 
     services: BrokerServices
     supervision: Supervision

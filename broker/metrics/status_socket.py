@@ -1,8 +1,8 @@
-"""A Unix socket at which a broker tells how it is: for the supervisor of a node.
+"""A Unix socket at which a broker reports its status: for the supervisor of a node.
 
 A client sends a line, the name of a page, and is sent the page until the end of the connection;
-nothing, if there is no such page. The socket is for the user whom the broker runs as. A thread of
-its own answers, one client after the other.
+nothing, if there is no such page. The socket is accessible to the user that the broker runs as. A
+thread of its own answers, one client after the other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 STATUS, METRICS, PARTITIONS = "status", "metrics", "partitions"
 TIMEOUT_SECONDS = 10
-"""What a client may take to ask, and to read; it keeps others from being answered."""
+"""Time limit for a client's request, and for its reading: others wait meanwhile."""
 PAUSE_SECONDS = 1
 """Before the next client is taken, after one that could not be."""
 LONGEST_NAME = 64
@@ -36,7 +36,7 @@ _PIECE = 1 << 16
 
 
 class StatusSocket:
-    """Serves pages by name; until `serve` there is only a status, which says that nobody does."""
+    """Serves pages by name; until `serve` only a status, with `is_serving` false."""
 
     def __init__(self, path: str) -> None:
         """Take the address; raises ListenError. It may be one that a dead process has left."""
@@ -58,7 +58,7 @@ class StatusSocket:
         self._pages = pages
 
     def close(self) -> None:
-        """Answer no more, and take the address away."""
+        """Stop answering, and remove the address."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -126,7 +126,7 @@ def _bind(server: socket.socket, path: str) -> None:
                 raise
             Path(path).unlink()
             server.bind(address)
-    Path(path).chmod(0o600)  # nobody can connect before it listens
+    Path(path).chmod(0o600)  # no client can connect before it listens
     server.listen(BACKLOG)
 
 

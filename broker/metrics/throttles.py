@@ -1,4 +1,4 @@
-"""How often clients had to rest because of which quota, and for how long."""
+"""Number and duration of throttles, by quota."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECOND_MS = 1000
 
 
 def throttles(quotas: ClientQuotas) -> Iterator[Metric]:
-    """By quota. Users and client ids are not told: strangers choose how many there are."""
+    """By quota. Users and client ids are left out: strangers determine their number."""
     name = "kafka_server_clientquota_"
     label = ["quota"]
     counts = CounterMetricFamily(f"{name}throttles", "Answers that made rest", labels=label)

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from broker.node.plan import NodePlan
 
 EXIT_REFUSED = 1
-"""It could not start, or what was asked of it could not be done; a line said why."""
+"""It could not start, or the command failed; the reason was logged."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a node's supervisor, or ask the one that runs; returns the exit code."""
     options = _parser().parse_args(arguments)
-    if not __debug__:  # an error of ours must end up as one, not in somebody's data
+    if not __debug__:  # our mistakes must surface as errors, not in users' data
         return _refuse("the broker needs its assertions: run Python without -O")
     if not (options.check or options.status or options.rolling_restart):
         hold_back_signals()  # its process is known to others as soon as it has its lock
@@ -77,7 +77,7 @@ async def _run(plan: NodePlan, options: argparse.Namespace) -> int:
 
 
 def _words(options: argparse.Namespace) -> list[str]:
-    """The command line again, but for what it is to do."""
+    """The command line again, without the command."""
     words = ["--config", options.config, "--log-level", options.log_level]
     for override in options.override:
         words += ["--override", override]

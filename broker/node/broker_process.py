@@ -1,8 +1,8 @@
-"""The process of one broker: started, or found to run; told to end, and heard of when it has.
+"""The process of one broker: started or found, asked to end, watched for its end.
 
-It is held by a descriptor, so that no signal ever reaches a process that has its number by chance.
-A broker is in a session of its own: neither Ctrl-C nor a terminal that is closed reaches it, and it
-writes where its supervisor did, so that it can go on writing when that one is gone.
+It is held by a descriptor, so that no signal ever reaches a process that reuses its id. A broker is
+in a session of its own: neither Ctrl-C nor a closed terminal reaches it, and it writes to its
+supervisor's output, so that it can go on writing when that one is gone.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class BrokerProcess:
                 signal.pidfd_send_signal(self._descriptor, number)
 
     def let_go(self) -> None:
-        """Hear of it no more; it goes on."""
+        """Stop watching it; the process goes on."""
         if not self.ended.is_set():
             self._loop.remove_reader(self._descriptor)
             os.close(self._descriptor)

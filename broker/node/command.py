@@ -1,4 +1,4 @@
-"""What can be asked of a node that runs, from the command line."""
+"""Commands for a running node."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 EXIT_FAILED: Final = 1
 ANSWER_SECONDS: Final = 10.0
 PATIENCE_SECONDS: Final = 60.0
-"""How long a supervisor may not answer, as it does while it begins anew."""
+"""Time for which a supervisor may be unreachable, as while it restarts."""
 POLL_SECONDS: Final = 0.2
 
 
 def show_status(plan: NodePlan) -> int:
-    """Print how each broker is; fails if one does not serve, or nobody supervises them."""
+    """Print the state of each broker; fails if one does not serve, or the supervisor is down."""
     try:
         status = _status(plan)
     except (OSError, ValueError) as error:
@@ -59,7 +59,7 @@ def follow_restart(plan: NodePlan) -> int:
 
 
 def _follow(plan: NodePlan, before: int) -> int:
-    """Print how the restart goes that comes after that number; raises what a status does."""
+    """Print the progress of the restart after that number; raises as `_status` does."""
     told = ""
     while True:
         restart = _patient_status(plan)["restart"]
@@ -73,7 +73,7 @@ def _follow(plan: NodePlan, before: int) -> int:
 
 
 def _patient_status(plan: NodePlan) -> dict[str, Any]:
-    """The status, also of a supervisor that begins anew just now."""
+    """The status, even of a supervisor that is restarting."""
     begin = time.monotonic()
     while True:
         try:
@@ -85,7 +85,7 @@ def _patient_status(plan: NodePlan) -> dict[str, Any]:
 
 
 def _status(plan: NodePlan) -> dict[str, Any]:
-    """What the supervisor says; raises OSError, and ValueError for one that only begins."""
+    """Status from the supervisor; raises OSError, and ValueError while it starts."""
     found: dict[str, Any] = json.loads(ask(plan.socket, STATUS, ANSWER_SECONDS))
     if "brokers" not in found:
         raise ValueError("it is starting")

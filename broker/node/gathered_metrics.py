@@ -19,11 +19,11 @@ logger = logging.getLogger(__name__)
 ANSWER_SECONDS: Final = 8.0
 """Less than Prometheus waits by default: one broker that hangs must not hide the others."""
 SCRAPERS: Final = 4
-"""How many are answered at a time: while a broker hangs, each page takes that long."""
+"""Number of brokers scraped at a time: while a broker hangs, each page takes that long."""
 
 
 class GatheredMetrics:
-    """Asks the brokers when somebody asks for a page; on the endpoint's threads."""
+    """Asks the brokers for each requested page; on the endpoint's threads."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self._members = members
@@ -57,10 +57,10 @@ class GatheredMetrics:
 
 
 def merged(pages: Iterable[tuple[str, bytes]]) -> str:
-    """Pages in Prometheus' text format as one; given are brokers' ids and what each has told.
+    """Merge pages in Prometheus' text format; `pages` are brokers' ids and their pages.
 
-    What belongs to a metric stands together, under the words of the first broker that has it. The
-    text is not parsed: a page about 50,000 partitions would take seconds.
+    The samples of a metric are kept together, under the comments of the first broker that has it.
+    The text is not parsed: a page about 50,000 partitions would take seconds.
     """
     heads: dict[str, list[str]] = {}
     samples: dict[str, list[str]] = {}

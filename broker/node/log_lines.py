@@ -10,7 +10,7 @@ FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 _BREAKS: Final = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What ends a line, moves a terminal's cursor, or has no bytes in UTF-8."""
+"""Characters that end a line, move a terminal's cursor, or have no bytes in UTF-8."""
 
 
 class LineFormatter(logging.Formatter):

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 0.5
-"""How often one that is starting is asked whether it serves."""
+"""Interval at which a starting broker is asked whether it serves."""
 ANSWER_SECONDS: Final = 10.0
 MS: Final = 1000
 
 
 async def passes(event: asyncio.Event, seconds: float) -> bool:
-    """Wait for an event, for so long; tells whether it has come."""
+    """Wait for an event, at most `seconds`; return whether it was set."""
     try:
         async with asyncio.timeout(seconds):  # wait_for loses a cancellation that comes with it
             await event.wait()
@@ -35,7 +35,7 @@ async def passes(event: asyncio.Event, seconds: float) -> bool:
 
 
 class Member:
-    """`run` keeps it up until `stop`; what else is done to it is asked of it in between."""
+    """`run` keeps it up until `stop`; other operations are requests to it in between."""
 
     def __init__(self, plan: MemberPlan, node_config: BrokerConfig) -> None:
         self.plan = plan
@@ -43,7 +43,7 @@ class Member:
         self.process: BrokerProcess | None = None
         """None when it does not run."""
         self.restarts = 0
-        """How often it was started again after it had ended by itself."""
+        """Number of restarts after it had ended by itself."""
         self._backoff = Backoff(
             node_config.broker_processes_restart_backoff_ms,
             node_config.broker_processes_restart_backoff_max_ms,
@@ -99,7 +99,7 @@ class Member:
         return False
 
     async def status(self) -> dict[str, object]:
-        """What it says of itself; nothing if it does not answer."""
+        """Its own status; empty if it does not answer."""
         try:
             page = await asyncio.to_thread(ask, self.plan.socket, STATUS, ANSWER_SECONDS)
             found = json.loads(page)
@@ -108,7 +108,7 @@ class Member:
         return found if isinstance(found, dict) else {}
 
     def hurry(self) -> None:
-        """Ask its process to end, at once, whoever else is being waited for."""
+        """Ask its process to end, at once, without waiting for others."""
         self._ending.set()
         if self.process is not None:
             self._turn(Event.STOP)

@@ -1,7 +1,7 @@
 """The lock that a broker of a node holds while it lives, and by which a supervisor finds it.
 
-The kernel gives the lock back when the process ends, however that comes about, and knows whose it
-is. So there are no process ids in files, which could be somebody else's by now.
+The kernel releases the lock when the process ends, for any reason, and knows its owner. So there
+are no process ids in files, which could be reused by other processes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WHOLE_FILE: Final = (os.SEEK_SET, 0, 0, 0)
 
 
 class MemberLock:
-    """Held until this process ends, or gives it back; what it starts does not have it."""
+    """Held until this process ends, or releases it; child processes do not inherit it."""
 
     def __init__(self, descriptor: int) -> None:
         """Use `take`. No other descriptor of the file may be closed: that gives the lock back."""
@@ -38,7 +38,7 @@ class MemberLock:
         return cls(descriptor)
 
     def give_back(self) -> None:
-        """Let another process take it."""
+        """Release it for another process."""
         os.close(self._descriptor)
 
 

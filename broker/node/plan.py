@@ -44,7 +44,7 @@ class MemberPlan:
 
     @property
     def socket(self) -> str:
-        """Where it says how it is."""
+        """Path of its status socket."""
         assert self.config.status_socket is not None
         return self.config.status_socket
 
@@ -60,7 +60,7 @@ class NodePlan:
 
     @property
     def directory(self) -> str:
-        """Where locks and sockets are."""
+        """Directory of locks and sockets."""
         return state_directory(self.config)
 
     @property
@@ -70,7 +70,7 @@ class NodePlan:
 
     @property
     def socket(self) -> str:
-        """Where the supervisor says how its brokers are."""
+        """Path of the supervisor's status socket."""
         return f"{self.directory}/node.sock"
 
 
@@ -87,7 +87,7 @@ def this_process(number: int) -> Process:
 def read_plan(path: str, overrides: Sequence[str], log_level: str = "INFO") -> NodePlan:
     """Read the file for the machine and each broker.
 
-    Raises ConfigError; what is wrong with several brokers for the same reason is told once.
+    Raises ConfigError; the same error of several brokers is reported once.
     """
     whole, warnings = load_broker_config(path, overrides, os.environ)
     members, problems = [], dict[str, None]()
@@ -130,7 +130,7 @@ def _refuse_directories_in_use(whole: BrokerConfig, members: Sequence[MemberPlan
 
 
 def _left_over(whole: BrokerConfig, members: Sequence[MemberPlan]) -> list[str]:
-    """Lines about directories of brokers that the file does not have any more."""
+    """Lines about directories of brokers that are no longer in the file."""
     used = {path.rstrip("/") for member in members for path in member.config.log_dirs}
     return [
         f"{entry}: this broker is not in the file; its logs are left alone"

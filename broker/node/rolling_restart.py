@@ -1,8 +1,8 @@
-"""All brokers of the node begin anew, one after the other, and none while replicas are missing.
+"""Rolling restart of all brokers of the node, one at a time, and none while replicas are missing.
 
 Before each step every broker of the node has to serve and to reach ZooKeeper, and every partition
-with a replica on one of them to have a leader and all its replicas in sync. If that does not come
-about in time, the restart is given up and the brokers that are left go on as they are.
+with a replica on one of them to have a leader and all its replicas in sync. If that does not happen
+in time, the restart is aborted and the remaining brokers go on as they are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POLL_SECONDS: Final = 0.5
 
 
 class Progress(Enum):
-    """How far a rolling restart is."""
+    """Progress of a rolling restart."""
 
     NONE = "none"
     UNDER_WAY = "under way"
@@ -33,10 +33,10 @@ class Progress(Enum):
 
 
 class Stage(NamedTuple):
-    """How far they are, for who asks on another thread."""
+    """Progress of rolling restarts, readable on other threads."""
 
     number: int
-    """How many there were, so that who asks for one can tell it from those before."""
+    """Number of restarts so far, to distinguish a requested one from those before."""
     progress: Progress
     detail: str
 
@@ -51,10 +51,10 @@ class Restartable(Protocol):
         """As in the log."""
 
     async def status(self) -> dict[str, object]:
-        """What it says of itself; nothing if it does not answer."""
+        """Its own status; empty if it does not answer."""
 
     async def end(self) -> bool:
-        """Have it end and begin anew; returns when it has ended."""
+        """Restart it; return once it has ended."""
 
 
 class RollingRestart:
@@ -69,7 +69,7 @@ class RollingRestart:
         self.stage = Stage(0, Progress.NONE, "")
 
     def begin(self, number: int, step: str) -> None:
-        """Note that one is under way from now on, and what is done first."""
+        """Note that a restart is under way, and its first step."""
         self._say(Stage(number, Progress.UNDER_WAY, step))
 
     def fail(self, why: str) -> None:
@@ -103,7 +103,7 @@ class RollingRestart:
         return True
 
     async def _missing(self) -> str:
-        """Why not yet."""
+        """Reason why the next step must wait."""
         for member in self._members:
             if member.state is not State.SERVING:
                 return f"{member.name} is {member.state.value}"

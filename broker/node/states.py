@@ -1,4 +1,4 @@
-"""What a supervisor knows of one of its brokers, as a table; and how long it waits. Pure."""
+"""State of a broker in its supervisor, as a table of transitions; and restart backoff. Pure."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 
 
 class State(Enum):
-    """How a broker is."""
+    """State of a broker."""
 
     DOWN = "down"
-    """It does not run, and is not to."""
+    """It does not run, and is not meant to."""
 
     STARTING = "starting"
     """Its process runs; whether it has begun to serve, or has just been found, is not known yet."""
@@ -21,20 +21,20 @@ class State(Enum):
     """It was asked to end."""
 
     WAITING = "waiting"
-    """It has ended by itself, and is started again after a while."""
+    """It has ended by itself, and is restarted after the backoff."""
 
 
 class Event(Enum):
-    """What can happen to it."""
+    """Event of a broker."""
 
     RUNS = "runs"
     """Its process was started, or found."""
 
     SERVES = "serves"
-    """It has said so."""
+    """It has reported that it serves."""
 
     STOP = "stop"
-    """It is to end: for good, or to begin anew."""
+    """A request to end: for good, or to restart."""
 
     ENDED = "ended"
 
@@ -52,22 +52,22 @@ TRANSITIONS: Final = {
     (State.WAITING, Event.RUNS): State.STARTING,
     (State.WAITING, Event.STOP): State.DOWN,
 }
-"""What is not here cannot happen; that somebody serves is not asked of one that is stopping."""
+"""Possible transitions; a stopping broker is not asked whether it serves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait before a broker is started that has ended by itself."""
+    """Backoff before the restart of a broker that has ended by itself."""
 
     first_ms: int
     longest_ms: int
 
     def failures(self, before: int, served_ms: int) -> int:
-        """How many times in a row it has failed now; one that served for long begins anew."""
+        """Number of failures in a row; restarts from one after a long time of service."""
         return 1 if served_ms >= self.longest_ms else before + 1
 
     def wait_ms(self, failures: int) -> int:
-        """The wait after so many failures in a row, of which there is at least one."""
+        """Wait after that number of failures in a row, at least one."""
         assert failures > 0, failures
         doublings = min(failures - 1, self.longest_ms.bit_length())
         return min(self.longest_ms, self.first_ms << doublings)

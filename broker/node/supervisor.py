@@ -1,8 +1,8 @@
 """The supervisor of a node: it keeps the brokers up, and stops them one after the other.
 
 It holds nothing that the brokers need. When it dies they go on, and the next supervisor finds them
-by their locks. A rolling restart begins with this program beginning anew, in the same process and
-by the new code, if there is any: what it knows of its brokers it finds again like anybody's.
+by their locks. A rolling restart begins with a restart of this program, in the same process and
+with the new code, if there is any: it then finds its brokers by their locks again.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Supervisor:
             logger.info("metrics of all brokers at %s%s", endpoint.url, PATH)
 
     def _status(self) -> bytes:
-        """How everything is; on the thread of the status socket."""
+        """Status of everything; on the thread of the status socket."""
         brokers = [
             {
                 "broker": member.plan.broker_id,
@@ -125,7 +125,7 @@ class Supervisor:
                 continue  # under nohup
             loop.add_signal_handler(number, self._end, number)
         loop.add_signal_handler(RESTART, self._restart_is_wanted.set)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # what was held back comes now
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # pending signals arrive now
 
     def _end(self, number: int) -> None:
         if not self._stop.is_set():
@@ -137,7 +137,7 @@ class Supervisor:
             member.hurry()
 
     async def _stop_in_turn(self) -> int:
-        """The last is stopped first; each hands over what it leads before the next one does."""
+        """Stop the brokers, last first; each hands over its leaders before the next one does."""
         code = EXIT_OK
         for member in reversed(self._members):
             if not await member.stop():
@@ -145,7 +145,7 @@ class Supervisor:
         return code
 
     async def _serve_restarts(self, due: int | None) -> None:
-        """Do the rolling restart that is due, then begin anew for each that is asked for."""
+        """Do the rolling restart that is due, then restart this program for each requested one."""
         if due is not None:
             self._restart.begin(due, "the supervisor has begun anew")
             await self._restart.run()
@@ -162,7 +162,7 @@ class Supervisor:
                 self._begin_anew(number)
 
     def _check(self) -> str:
-        """Why this program would not begin anew; nothing if it would. Takes a second."""
+        """Reason why this program would fail to restart; empty if it would not. Takes a second."""
         command = module_command(node.__name__, *self._words, "--check")
         try:
             checked = subprocess.run(  # noqa: S603  # its own command line

@@ -1,1 +1,1 @@
-"""Clocks, timers, tasks, slices, threads, descriptors: what the rest of the broker runs on."""
+"""Clocks, timers, tasks, slices, threads, descriptors: the base of all parts of the broker."""

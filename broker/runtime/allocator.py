@@ -1,10 +1,10 @@
-"""The C library's allocator: a large piece of memory goes back to the system when it is freed.
+"""The C library's allocator: large freed blocks are returned to the system.
 
-glibc keeps what it takes to be needed again. The size from which a piece is a mapping of its own
-grows with each that is freed, up to 32 MB, and twice as much may stay free on top of each heap, of
-which every thread has one: a frame of 30 MB, or a batch that decompressed to as much, would leave
-tens of megabytes resident for good. With fixed sizes, a large piece costs a system call more.
-Source: mallopt(3). Other C libraries have no such function, and are left as they are.
+glibc keeps freed memory for reuse. The size from which a block is a mapping of its own grows with
+each freed one, up to 32 MB, and twice as much may stay free on top of each heap, of which every
+thread has one: a frame of 30 MB, or a batch that decompressed to as much, would leave tens of
+megabytes resident for good. With a fixed threshold, a large block costs a system call more. Source:
+mallopt(3). Other C libraries do not have this function, and are left as they are.
 """
 
 from __future__ import annotations

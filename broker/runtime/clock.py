@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What time it is."""
+    """Source of the current time."""
 
     def now_ms(self) -> int:
         """Wall clock, milliseconds since the epoch."""

@@ -1,8 +1,8 @@
-"""Work that computes for longer than the event loop may be held up: on threads beside it.
+"""Threads for computations that would block the event loop for too long.
 
-For what releases Python's lock while it computes, as the compression libraries do; anything else
-would hold the loop up from there just as well. The pool in `broker.startup.logs` is for what waits
-for the disk, and computing must not queue behind that.
+For code that releases the GIL while it computes, as the compression libraries do; other code would
+block the loop from there just as well. The pool in `broker.startup.logs` is for waits for the disk,
+and computations must not queue behind these.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 THREADS = 2
-"""As many compress at once. What waits for one of them is bounded by its askers: a connection has
-one request in work."""
+"""Number of concurrent computations. The queue is bounded by its users: a connection has one
+request in work.
+"""
 
 
 class ComputePool:
@@ -35,7 +36,7 @@ class ComputePool:
     def run(self, work: Callable[[], T]) -> Deferred[T]:
         """Call `work` on a thread; its result or error, on the loop.
 
-        Nothing arrives after `close`: then there may be no logs any more.
+        Nothing arrives after `close`: the logs may be closed by then.
         """
         outcome: Deferred[T] = Deferred()
 
@@ -51,7 +52,7 @@ class ComputePool:
         arrived: asyncio.Future[T] = self._loop.create_future()
 
         def give(value: T) -> None:
-            if not arrived.done():  # cancelled, and not yet told so
+            if not arrived.done():  # cancelled, with the callback pending
                 arrived.set_result(value)
 
         def fail(error: Exception) -> None:
@@ -62,6 +63,6 @@ class ComputePool:
         return await arrived
 
     def close(self) -> None:
-        """Finish what is being computed, start nothing more, and tell nobody."""
+        """Finish work under way, start no more, and report none."""
         self._is_closed = True
         self._executor.shutdown(cancel_futures=True)

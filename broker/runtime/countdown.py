@@ -16,9 +16,9 @@ U = TypeVar("U")
 
 
 class Countdown(Generic[T]):
-    """Makes the answer once everything expected has arrived and `close` was called.
+    """Builds the answer once everything expected has arrived and `close` was called.
 
-    What a listener or `respond` raises is the outcome instead.
+    An exception from a listener or `respond` is the outcome instead.
     """
 
     __slots__ = ("_missing", "_respond", "deferred")
@@ -42,7 +42,7 @@ class Countdown(Generic[T]):
         return arrived
 
     def await_(self, deferred: Deferred[U], listener: Callable[[U], object]) -> None:
-        """Wait for `deferred` too, and call `listener` with what it brings."""
+        """Wait for `deferred` too, and call `listener` with its value."""
         self._missing += 1
 
         def failed(error: Exception) -> None:
@@ -59,7 +59,7 @@ class Countdown(Generic[T]):
         deferred.then(arrived, failed)
 
     def close(self) -> None:
-        """Nothing more will be expected."""
+        """End the list of expected values."""
         self._arrived()
 
     def _arrived(self) -> None:

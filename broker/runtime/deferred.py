@@ -1,7 +1,7 @@
-"""A value that arrives later, without a task: what a handler returns when it cannot answer yet.
+"""A value that arrives later, without a task: a handler returns it when it cannot answer yet.
 
-This is the broker's one way to say "later". What is computed on a thread, waits for a commit or for
-another broker, or runs as a coroutine, reaches the handler as a `Deferred`, and so does its error:
+This is the broker's one way to say "later". The result of a thread, of a wait for a commit or for
+another broker, or of a coroutine reaches the handler as a `Deferred`, and so does its error:
 
     complete(value)    the value is there
     fail(error)        there will be none: dispatch answers it as an error that a handler raises
@@ -30,7 +30,7 @@ class HangUp(Exception):  # noqa: N818  (an order, not an error)
 
 
 FORESEEN = (ApiError, HangUp)
-"""Errors that say what a client did: where they were raised is of no interest."""
+"""Errors caused by clients: their tracebacks are irrelevant."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -49,14 +49,14 @@ CANCELLED = "cancelled: the broker stops"
 class Deferred(Generic[T]):
     """Settled at most once, by `complete` or `fail`; one listener, set by `then`.
 
-    `is_ordered_only` says that later requests of the same connection may be handled in the
-    meantime (their answers still wait for this one); otherwise the connection rests until it is
-    settled, as Apache Kafka's do for all requests. `is_unserved` says that the request has yet to
-    be served, which is done even if its client leaves meanwhile, as one does that wants no answer
-    (acks=0). `abandon` says that nobody waits any more.
+    `is_ordered_only` says that later requests of the same connection may be handled in the meantime
+    (their answers still wait for this one); otherwise the connection rests until it is settled, as
+    Apache Kafka's do for all requests. `is_unserved` says that the request has yet to be served,
+    even if its client leaves meanwhile, as one may that expects no answer (acks=0). `abandon` says
+    that the requester no longer waits.
 
-    The waiting and the completing side hold each other through it; once either has ended, it lets
-    go of both, so that a request is freed with its answer and not by the cyclic collector.
+    The waiting and the completing side hold each other through it; once either has ended, it
+    releases both, so that a request is freed with its answer and not by the cyclic collector.
     """
 
     __slots__ = (
@@ -86,7 +86,7 @@ class Deferred(Generic[T]):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the value or an error has arrived."""
+        """True if the value or an error has arrived."""
         return self._value is not _PENDING
 
     def complete(self, value: T) -> bool:
@@ -130,9 +130,9 @@ class Deferred(Generic[T]):
             _call(listener, cast("T", self._value))
 
     def map(self, function: Callable[[T], U | Deferred[U]]) -> Deferred[U]:
-        """What `function` makes of the value; if that is a Deferred in turn, what it brings.
+        """Result of `function` on the value; if that is a Deferred in turn, the result of that.
 
-        The two refer to each other until one ends: map what is on its way, and last of all.
+        The two refer to each other until one ends: map a Deferred in flight, and as the last step.
         """
         mapped: Deferred[U] = Deferred(
             is_ordered_only=self.is_ordered_only,
@@ -165,7 +165,7 @@ class Deferred(Generic[T]):
         other.then(self.complete, self.fail)  # type: ignore[arg-type] # a bool is of no interest
 
     def guard(self, callback: Callable[..., object]) -> Callable[..., None]:
-        """`callback` for whoever calls back later: what it raises fails this Deferred."""
+        """Wrap `callback` so that an exception from it fails this Deferred."""
 
         def guarded(*arguments: object) -> None:
             try:
@@ -184,7 +184,7 @@ class Deferred(Generic[T]):
         return cast("T", self._value)
 
     def abandon(self) -> None:
-        """The requester is gone: forget the listener and let the completer free what it holds."""
+        """Forget the listener and let the completer free its state: the requester is gone."""
         self._listener = self._on_error = None
         on_abandon, self._on_abandon = self._on_abandon, _was_abandoned
         if on_abandon is not None:
@@ -199,7 +199,7 @@ def _was_abandoned() -> None:
 
 
 def from_future(future: asyncio.Future[T]) -> Deferred[T]:
-    """What a future brings; AbandonedError if it is cancelled, as its owner does in the end."""
+    """Result of a future; AbandonedError if it is cancelled, as its owner does in the end."""
     deferred: Deferred[T] = Deferred()
     future.add_done_callback(lambda done: settle(deferred, done))
     return deferred
@@ -210,7 +210,7 @@ async def awaited(deferred: Deferred[T]) -> T:
     arrived: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def complete(value: T) -> None:
-        if not arrived.done():  # whoever waited may have been cancelled
+        if not arrived.done():  # the waiter may have been cancelled
             arrived.set_result(value)
 
     def fail(error: Exception) -> None:
@@ -237,10 +237,11 @@ def settle(deferred: Deferred[T], done: asyncio.Future[T]) -> None:
 
 @contextlib.contextmanager
 def errors_to(deferred: Deferred[Any]) -> Iterator[None]:
-    """What the work within raises fails `deferred`, and goes no further.
+    """Fail `deferred` with an exception from the block, which goes no further.
 
-    So does a cancellation, as AbandonedError, and goes on: if only what the work waits for was
-    cancelled, the task itself ends well (`Supervision.spawn`), and nobody else would settle it.
+    A cancellation fails it with AbandonedError, and is raised again: if only the awaitable within
+    was cancelled, the task itself ends well (`Supervision.spawn`), and nothing else would settle
+    it.
     """
     try:
         yield
@@ -275,7 +276,7 @@ def in_background(
     *,
     is_unserved: bool = False,
 ) -> Deferred[T]:
-    """What `work` returns or raises; it is cancelled if nobody waits for that any more.
+    """Result of `work`, or its exception; it is cancelled once the Deferred is abandoned.
 
     `spawn` owns the task (`Supervision.spawn`).
     """

@@ -22,7 +22,7 @@ class Note(Protocol):
 
 
 class BackgroundLoop(NamedTuple):
-    """What works in the background is handed this."""
+    """Clock, timers and task owner for background work."""
 
     clock: Clock
     timers: Timers
@@ -31,4 +31,4 @@ class BackgroundLoop(NamedTuple):
     slices: Callable[[], Slices]
     """For a piece of work that may be long."""
     note: Note = log_failure
-    """Is told of errors that nobody foresaw, by what goes on by itself."""
+    """Notes an unforeseen error of background work."""

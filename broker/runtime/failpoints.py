@@ -1,9 +1,9 @@
-"""Steps of coordinators at which a test can have the broker killed: in production, nothing.
+"""Steps of coordinators at which a test can have the broker killed; without effect in production.
 
-What a broker that dies between two steps leaves behind can only be shown by one that does. With
+The state after a crash between two steps can only be tested by such a crash. With
 `BROKER_FAILPOINT=PrepareCommit` in its environment a broker kills itself, as SIGKILL does, when a
-transaction has been decided and nothing of it is marked; `BROKER_FAILPOINT=PrepareCommit:3` lets
-two pass before. The steps of a transaction, in their order:
+transaction has been decided and none of its markers is written; `BROKER_FAILPOINT=PrepareCommit:3`
+lets two pass before. The steps of a transaction, in their order:
 
     Empty                           the record of a new epoch is in the log
     Ongoing                         the record of added partitions is in the log
@@ -14,11 +14,10 @@ two pass before. The steps of a transaction, in their order:
 
 Those of groups and of share state are the kinds of their records, as `coordinator.records.step_of`
 and `coordinator.share_state.records.step_of` name them: `ConsumerGroupTargetAssignmentMember`,
-`GroupMetadataTombstone`, `ShareUpdate`. What a request changes is one batch, so that a group that
-turns from one protocol to the other dies at one moment, whichever of its records is named.
+`GroupMetadataTombstone`, `ShareUpdate`. The changes of a request are one batch, so that a group
+that turns from one protocol to the other dies at one moment, whichever of its records is named.
 
-Nobody has been answered about a step that is in the log, and what was answered before may not have
-been sent.
+A step in the log has not been answered, and earlier answers may not have been sent.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ ALL_MARKED: Final = "AllMarked"
 
 
 def armed(environment: Mapping[str, str]) -> Callable[[str], None] | None:
-    """What to call at each step, None (always, but in tests) when nobody wants to know."""
+    """Function to call at each step; None (always, but in tests) if no step is to fail."""
     wanted = environment.get(VARIABLE)
     if not wanted:
         return None

@@ -1,13 +1,13 @@
 """The process's file descriptors: as many as the system allows, and not all of them for clients.
 
 A descriptor is needed for each connection, and a second one for each that is sent large pieces of
-logs; for each `.log` file and, before Python 3.13, each index that is kept open; for a moment, for
-nearly all that is done with files. Where connections had them all, nobody could be served.
+logs; for each `.log` file and, before Python 3.13, each index that is kept open; and for a moment
+for nearly every file operation. If connections took all of them, none could be served.
 
     0 ........................ limit - reserved .................... limit
     |  connections, cached files, all else  |  not for connections  |
 
-So the limit is raised as far as it may be, what is kept open of logs is sized by it, and a
+So the limit is raised as far as allowed, the number of open log files is sized by it, and a
 connection is refused that would leave less than the rest of the reserve.
 """
 
@@ -33,20 +33,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OTHERS: Final = 64
-"""What everything but connections and cached files needs: locks, the metadata store, other brokers,
-listeners, the log cleaner, and files that are open for a moment on a dozen threads."""
+"""Descriptors for everything but connections and cached files: locks, the metadata store, other
+brokers, listeners, the log cleaner, and files that are open for a moment on a dozen threads.
+"""
 LOGS_PART: Final = 4
-"""The part of all descriptors that is kept for cached files is one of so many."""
+"""Divisor of all descriptors that gives the part kept for cached files."""
 MOST_FILES: Final = 16_384
 """Files of logs that are kept open, however many may be: each costs the kernel a kilobyte."""
 FEWEST: Final = 4
 """Files, and indexes, that are kept open, however few may be."""
 WITHOUT_LIMIT: Final = 1 << 20
-"""What a limit of "unlimited" counts as."""
+"""Descriptors assumed for a limit of "unlimited"."""
 
 
 class Shares(NamedTuple):
-    """How descriptors are shared out."""
+    """Partition of the descriptors."""
 
     limit: int
     """Of all."""
@@ -104,7 +105,7 @@ class OpenFiles:
         self.refused_connections = 0
         """Connections refused so far."""
         self.exhaustions = 0
-        """How often a file of a log could not be opened so far."""
+        """Number of failures so far to open a file of a log."""
 
     def disk(self, filesystem: FileSystem) -> Disk:
         """The disk, with as much of it open as this process can afford; a line says how much."""
@@ -160,9 +161,9 @@ class OpenFiles:
 
 
 class LoopErrors:
-    """What the event loop does with an error that nobody else gets, but for one that is common.
+    """Loop exception handler for errors without an owner; a frequent one is throttled.
 
-    When there is no descriptor for a connection, asyncio logs a traceback for each place in the
+    If there is no descriptor for a connection, asyncio logs a traceback for each place in the
     backlog, before it rests for a second.
     """
 

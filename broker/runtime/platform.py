@@ -1,6 +1,6 @@
-"""What a broker takes from the machine it runs on; the simulation has a machine of its own.
+"""Services of the machine that a broker runs on; the simulation has a machine of its own.
 
-The network comes with the event loop; here is what it listens on.
+The network comes with the event loop; here are its listening sockets.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Platform(Protocol):
         """The disks."""
 
     def open_files_limit(self) -> Limit | None:
-        """How many files and sockets may be open at a time, made as many as may be; None: any."""
+        """Raise the limit of open files and sockets to its maximum; None stands for no limit."""
 
     def threads(self, count: int, name: str) -> Executor:
-        """A pool of threads for what must not hold up the event loop."""
+        """A pool of threads for work that must not block the event loop."""
 
     def timers(self, loop: asyncio.AbstractEventLoop) -> Timers:
         """The broker's timers, on its loop."""
@@ -57,7 +57,7 @@ class Platform(Protocol):
         """Warn of each advertised host, by listener, that has no address here; returns at once."""
 
     async def listen_on(self, host: str, port: int) -> Mapping[str, Any]:
-        """What the loop's `create_server` is given to listen at an address. Raises OSError."""
+        """Arguments of the loop's `create_server` to listen at an address. Raises OSError."""
 
     async def connect(self, config: BrokerConfig, security: ZooKeeperSecurity) -> MetadataStore:
         """The metadata store at `zookeeper.connect`. Raises ConnectError."""
@@ -83,7 +83,7 @@ class LocalPlatform:
         return ThreadPoolExecutor(count, thread_name_prefix=name)
 
     def timers(self, loop: asyncio.AbstractEventLoop) -> Timers:
-        """Those of the loop."""
+        """Timers of the loop."""
         return Timers(loop)
 
     def look_up_advertised(self, hosts: Mapping[str, str]) -> None:

@@ -1,6 +1,6 @@
-"""What a start has done, and how each of it is undone: each step, whatever became of the others.
+"""Steps of a start, and the undoing of each, even if others fail.
 
-The logs are closed in one of the last steps. Were a step before it to end the whole, the next start
+The logs are closed in one of the last steps. If an earlier step could end the whole, the next start
 would have to recover them all.
 """
 
@@ -28,9 +28,9 @@ class UndoStack:
         self._interruption: BaseException | None = None
 
     def push(self, name: str, step: Callable[[], object]) -> None:
-        """Have `step` taken, before all that was pushed so far.
+        """Have `step` run before all steps pushed so far.
 
-        `name` is what it is to the log's reader. An awaitable that the step returns is awaited.
+        `name` describes it in the log. An awaitable that the step returns is awaited.
         """
         self._steps.push_async_callback(self._take, name, step)
 

@@ -1,8 +1,8 @@
-"""Long work on the event loop, done in slices: nobody waits for it longer than the budget.
+"""Long work on the event loop, done in slices: others wait no longer than the budget.
 
 All long work of a broker takes turns. Between two looks at the sockets one piece of it goes on, for
-at most `BUDGET_MS`, however many pieces are under way: fifty partitions of offsets that are loaded
-side by side hold nobody up for longer than one.
+at most `BUDGET_MS`, however many pieces are under way: fifty partitions of offsets loaded at the
+same time delay others no longer than one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
 
 BUDGET_MS: Final = 5
-"""How long a slice may be. Who comes in one waits for it and the next one: 10 ms."""
+"""Longest slice. A request that arrives during one waits for it and the next one: 10 ms."""
 
 T = TypeVar("T")
 
 
 class Turns:
-    """Who may go on with long work; one for each event loop."""
+    """Turns of long work; one object for each event loop."""
 
     def __init__(self, stopwatch: Callable[[], float]) -> None:
         """`stopwatch()` gives seconds since some moment."""
@@ -43,7 +43,7 @@ class Turns:
         await turn
 
     def take_at_once(self) -> bool:
-        """Take this turn of the loop if nobody has; tells whether that was so."""
+        """Take this turn of the loop if it is free; return whether it was."""
         if self._is_taken:
             return False
         self._is_taken = True
@@ -55,7 +55,7 @@ class Turns:
         self._is_taken = bool(self._waiting)
         while self._waiting:
             turn = self._waiting.popleft()
-            if not turn.done():  # whoever waited may have been cancelled
+            if not turn.done():  # the waiter may have been cancelled
                 turn.set_result(None)
                 break
         if self._is_taken:
@@ -73,10 +73,10 @@ class Slices:
         self._longest_step = 0.0
 
     def each(self, items: Iterable[T]) -> AsyncIterator[T]:
-        """The same items; between two of them, where a slice ends, others are served first.
+        """The same items; between two of them, at the end of a slice, others are served first.
 
-        The next item is made after that, so a generator may decide by what there is then. `items`
-        must bear changes: a copy, unless nobody else touches it.
+        The next item is generated after that, so a generator may decide by the state then. `items`
+        must tolerate changes: pass a copy if others modify it.
         """
         return _Items(self, iter(items))
 
@@ -86,7 +86,7 @@ class Slices:
             await self._turn()
 
     def _may_go_on(self) -> bool:
-        """Whether a step as long as the longest so far ends within the budget."""
+        """Return whether a step as long as the longest so far ends within the budget."""
         now = self._stopwatch()
         if self._ends_at is None:
             if not self._turns.take_at_once():
@@ -125,7 +125,7 @@ class _Items(AsyncIterator[T]):
 
 
 class Leftovers:
-    """What ended work leaves behind, and nobody waits for: done in one task while there is any."""
+    """Cleanup after ended work, which nothing waits for: done in one task while there is any."""
 
     def __init__(
         self,

@@ -1,12 +1,12 @@
-"""Keeps the broker's own tasks going: no error that nobody foresaw ends one of them for good.
+"""Keeps the broker's own tasks going: no unforeseen error ends one of them for good.
 
-    keep(name, work)      work that must not end: begun again, after a pause, whenever it raises
-    spawn(work, name)     work that ends by itself; what it raises is noted and ends nothing else
-    note(name, error)     for whoever goes on by itself: one failure more, and its traceback
+    keep(name, work)      work that must not end: restarted, after a pause, whenever it raises
+    spawn(work, name)     work that ends by itself; an exception is noted and ends nothing else
+    note(name, error)     for other background work: counts a failure, and logs its traceback
 
-A pause begins short and doubles up to a bound, so that what mends itself is soon at work again and
-what does not costs nothing. Each error is logged once, with its traceback, and afterwards counted
-only (`failures`, which the metrics show): an error at every turn would bury the log.
+A pause begins short and doubles up to a bound, so that a transient fault costs little time and a
+lasting one little work. Each error is logged once, with its traceback, and afterwards counted only
+(`failures`, which the metrics show): an error at every turn would bury the log.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ FIRST_PAUSE_MS: Final = 100
 LONGEST_PAUSE_MS: Final = 10_000
 """Work that went on for longer than this before it failed gets the first pause again."""
 ERRORS_LOGGED: Final = 1_000
-"""How many distinct errors are logged in the broker's life; all others are counted."""
+"""Number of distinct errors logged in the broker's life; all others are counted."""
 ONE_TIME: Final = "one-time work"
-"""What tasks that end by themselves are counted as: their names may be those of topics."""
+"""Name under which tasks that end by themselves are counted: their own may be those of topics."""
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Supervision:
     """Owns the tasks of one broker."""
 
     def __init__(self, group: TaskMaker, timers: Timers, clock: Clock) -> None:
-        """`group` is what waits for the tasks when all is over."""
+        """`group` waits for the tasks in the end."""
         self._group = group
         self.failures: Counter[str] = Counter()
         """Errors so far, by the name of the work that met them; any thread may read."""
@@ -81,7 +81,7 @@ class Supervision:
         return self.spawn(self.persist(name, work), name)
 
     async def persist(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Wait for `work()` as `keep` does; returns what it returns."""
+        """Wait for `work()` as `keep` does; return its result."""
         pause_ms = FIRST_PAUSE_MS
         while True:
             began_ms = self._clock.monotonic_ms()
@@ -90,7 +90,7 @@ class Supervision:
             except asyncio.CancelledError as error:
                 if _is_cancelled():
                     raise
-                self.note(name, error)  # what it waited for was cancelled, and not this task
+                self.note(name, error)  # its awaitable was cancelled, not this task
             except Exception as error:  # noqa: BLE001 - noted
                 self.note(name, error)
             if self._clock.monotonic_ms() - began_ms > LONGEST_PAUSE_MS:
@@ -134,13 +134,13 @@ def log_failure(name: str, error: BaseException, kind: str = "") -> None:  # noq
 
 
 def _is_cancelled() -> bool:
-    """Whether the task at work is cancelled itself, and not only what it waits for."""
+    """Return whether the current task is cancelled itself, and not only its awaitable."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
 def _place(error: BaseException) -> tuple[str, int]:
-    """Where an error was raised: file and line."""
+    """Place where an error was raised: file and line."""
     traceback = error.__traceback__
     if traceback is None:
         return "", 0

@@ -1,9 +1,9 @@
 """Timers of the broker: a thin cover over the event loop's heap.
 
 The loop keeps timers in a C heap and drops cancelled ones in bulk, so that scheduling and
-cancelling cost three microseconds together; why there is no timing wheel is in
-docs/decisions/0014-timers-on-the-loops-heap.md. The simulation's loop turns its own clock, and
-with it these timers.
+cancelling cost three microseconds together; for the lack of a timing wheel see
+docs/decisions/0014-timers-on-the-loops-heap.md. The simulation's loop has its own clock, and these
+timers follow it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Timers:
         self._loop = loop
         self.is_closed = False
         self.on_failure: Callable[[str, BaseException], None] = log_failure
-        """Is told of what periodic work raises, by the name of that."""
+        """Called with the errors of periodic work, by its name."""
 
     def close(self) -> None:
         """The broker has stopped: no series goes on."""
@@ -52,13 +52,13 @@ class Timers:
             timer.cancel()
 
     def soon(self, callback: Callable[[], object]) -> None:
-        """Call `callback` once, after what is being handled now."""
+        """Call `callback` once, after the current callback."""
         self._loop.call_soon(callback)
 
     def every(self, interval_ms: float, callback: Callable[[], object]) -> Cancellable:
-        """Call `callback` again and again, `interval_ms` after the last call ended.
+        """Call `callback` repeatedly, `interval_ms` after the last call ended.
 
-        A call that raises is told to `on_failure` and does not end the series.
+        An exception goes to `on_failure` and does not end the series.
         """
         return _Series(self, interval_ms, callback)
 
@@ -81,7 +81,7 @@ def _wake(sleeper: asyncio.Future[None]) -> None:
 
 
 class _Series:
-    """A timer that schedules itself anew."""
+    """A timer that schedules itself again."""
 
     def __init__(self, timers: Timers, interval_ms: float, callback: Callable[[], object]) -> None:
         self._timers = timers
@@ -100,7 +100,7 @@ class _Series:
             return
         try:
             self._callback()
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - reported
             name = getattr(self._callback, "__qualname__", "calls")
             self._timers.on_failure(f"periodic {name}", error)
         if not self._is_over:

@@ -1,6 +1,6 @@
-"""Who may do what on each listener: told at the start, plainly.
+"""Access granted by each listener: logged plainly at the start.
 
-It is a warning where anybody on the network can come in, and a remark where only this machine can.
+As a warning for a listener open to anybody on the network, as a remark if only to this machine.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ logger = logging.getLogger(__name__)
 
 
 class Notice(NamedTuple):
-    """One line to tell."""
+    """One line to log."""
 
     text: str
     is_warning: bool
 
 
 def tell_access(config: BrokerConfig, endpoints: Iterable[Endpoint]) -> None:
-    """Log who may do what on the listeners that are bound."""
+    """Log the access granted by the bound listeners."""
     for endpoint in endpoints:
         for notice in notices(config, endpoint):
             logger.log(logging.WARNING if notice.is_warning else logging.INFO, "%s", notice.text)
 
 
 def notices(config: BrokerConfig, endpoint: Endpoint) -> list[Notice]:
-    """What is to be said of a listener."""
+    """Notices about a listener."""
     is_known, is_exposed = _are_clients_known(config, endpoint), not _is_loopback(endpoint.host)
     may, is_too_much = _what_they_may(config, is_known=is_known)
     who = "everyone who logs in" if is_known else "anyone"
@@ -50,7 +50,7 @@ def notices(config: BrokerConfig, endpoint: Endpoint) -> list[Notice]:
 
 
 def _what_they_may(config: BrokerConfig, *, is_known: bool) -> tuple[str, bool]:
-    """In words, and whether that is more than an operator is likely to want."""
+    """Permissions in words, and whether they exceed an operator's likely intention."""
     if not config.authorizer_class_name:
         return "do anything", True
     super_users = {name.strip() for name in config.super_users.split(";")}

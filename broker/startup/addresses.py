@@ -1,6 +1,6 @@
-"""The second stage of a start: the addresses are taken, and nobody is served on them yet.
+"""The second stage of a start: the addresses are bound, and no client is served on them yet.
 
-A port in use is told before any file is touched.
+A port in use is reported before any file is touched.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where this broker listens, or will."""
+    """Addresses of this broker, current or future."""
 
     listeners: Listeners
     limits: ConnectionQuotas
@@ -43,14 +43,14 @@ class Addresses:
     bound: dict[str, Endpoint]
     """As configured, by listener name."""
     ports: dict[str, int]
-    """Those taken, by listener name."""
+    """Bound ports, by listener name."""
     advertised: dict[str, Endpoint]
-    """How clients and other brokers are to connect, by listener name."""
+    """Endpoints advertised to clients and other brokers, by listener name."""
     protections: Protections
     metrics: Doors
-    """Where metrics are asked for, and how the broker is."""
+    """Endpoints for metrics and health."""
     lookups: LookupEndpoint | None
-    """None when nobody wants to look up records by key."""
+    """None if look-ups by key are disabled."""
 
     @property
     def authentication(self) -> Authentication:
@@ -59,7 +59,7 @@ class Addresses:
 
     @property
     def shown(self) -> str:
-        """For who reads the log."""
+        """Text for the log."""
         taken = [
             str(dataclasses.replace(one, port=self.ports[name])) for name, one in self.bound.items()
         ]
@@ -107,7 +107,7 @@ def by_name(endpoints: Iterable[Endpoint]) -> dict[str, Endpoint]:
 def advertised_endpoints(
     configured: ConfiguredListeners, ports: Mapping[str, int]
 ) -> dict[str, Endpoint]:
-    """What is advertised of the listeners that have a port, by name."""
+    """Advertised endpoints of the listeners that have a port, by name."""
     return {
         one.name: dataclasses.replace(
             one, host=one.host or socket.gethostname(), port=one.port or ports[one.name]

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from controller.metadata_store.store import MetadataStore
 
 SESSIONS_TO_WAIT = 2
-"""How many session timeouts a broker waits for a node that its earlier life left behind."""
+"""Number of session timeouts a broker waits for a node that its earlier life left behind."""
 
 
 class Foundation(NamedTuple):
-    """What the parts stand on: the stages before."""
+    """The stages before, on which the parts are built."""
 
     machine: Machine
     addresses: Addresses
@@ -57,7 +57,7 @@ class Foundation(NamedTuple):
 
 
 class ClusterParts(NamedTuple):
-    """Those that know of other brokers."""
+    """Parts that know other brokers."""
 
     links: BrokerLinks
     registrar: Registrar
@@ -123,7 +123,7 @@ def _registrar(
 
 
 def _connect(controller: Controller, registrar: Registrar, base: Foundation) -> None:
-    """Have the controller know of this broker's life in the store."""
+    """Connect the controller to this broker's registration in the store."""
 
     async def register_again() -> None:
         try:

@@ -1,6 +1,6 @@
-"""Opening what lies on disk when a broker starts: log directories, metadata store, logs.
+"""Opening of a broker's data on disk at its start: log directories, metadata store, logs.
 
-Everything that can be wrong there ends in StartError with one line that says what and where.
+Every error there becomes a StartError with one line that has the error and the place.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PROGRESS_AFTER_MS = 500
-"""Loading that takes longer shows a progress bar, when somebody watches a terminal."""
+"""Duration from which loading shows a progress bar, if there is a terminal."""
 
 
 NOT_IN_LOGS: Final = "quotas, SCRAM users, ACLs, delegation tokens and dynamic broker settings"
-"""What is lost with the metadata of topics."""
+"""Data that is lost with the metadata of topics."""
 
 
 class OpenStore(NamedTuple):
-    """The metadata store, and who this broker is in it."""
+    """The metadata store, and this broker's identity in it."""
 
     store: MetadataStore
     cluster_id: str
     broker_id: int
     is_new: bool
-    """Whether it knows no topics yet, and nobody but this broker could tell it of any."""
+    """True if it knows no topics yet, and only this broker could create any."""
 
 
 async def open_directories(config: BrokerConfig, executor: Executor, disk: Disk) -> LogDirectories:
@@ -178,9 +178,9 @@ async def _open_embedded(
 
 
 def _tell_of_lost_metadata(config: BrokerConfig, logs: LogDirectories, journal: str) -> None:
-    """Warn of what a used directory without a journal has lost, if there are logs in one.
+    """Warn of metadata lost with the journal of a used directory, if there are logs in one.
 
-    Raises StartError where everybody could do what access control lists had forbidden.
+    Raises StartError if lost access control lists would open access to everybody.
     """
     online = [one.path for one in logs.directories if one.failure is None]
     names = (name for path in online for name in os.listdir(path))  # noqa: PTH208
@@ -216,7 +216,7 @@ def _store_directory(logs: LogDirectories) -> str:
 
 
 def _may_hold_store(path: str) -> bool:
-    """Whether a log directory that cannot be used has the metadata, as far as one can see."""
+    """Return whether an unusable log directory has the metadata, as far as visible."""
     try:
         return not {JOURNAL_NAME, SNAPSHOT_NAME}.isdisjoint(os.listdir(path))  # noqa: PTH208
     except (FileNotFoundError, NotADirectoryError):
@@ -240,9 +240,9 @@ def load_logs(
     clock: Clock,
     is_stopping: Callable[[], bool],
 ) -> LoadReport:
-    """Load all logs, recovering what a crash left; logs what was found and how long it took.
+    """Load all logs, recovering after a crash; log the findings and the duration.
 
-    Raises StartAbandonedError between two logs when `is_stopping()`; what is not loaded yet is
+    Raises StartAbandonedError between two logs when `is_stopping()`; the remaining logs are
     recovered by the next start.
     """
     started_ms = clock.monotonic_ms()

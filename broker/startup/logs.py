@@ -77,9 +77,9 @@ async def _close(logs: LogDirectories, machine: Machine) -> None:
 async def load(
     storage: LogStorage, metadata: OpenMetadata, settings: Settings, machine: Machine
 ) -> None:
-    """Load all logs; a store that is new takes over the topics that are found. Raises StartError.
+    """Load all logs; a new store takes over the topics found in them. Raises StartError.
 
-    Raises StartAbandonedError if the broker is told to stop meanwhile.
+    Raises StartAbandonedError if the broker is asked to stop meanwhile.
     """
     await asyncio.get_running_loop().run_in_executor(
         storage.disk_threads,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StopRequest:
-    """How a broker is told to stop, and hears of it."""
+    """A request to stop the broker."""
 
     event: asyncio.Event
     """Set when it shall stop."""
@@ -39,7 +39,7 @@ class StopRequest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Machine:
-    """What a broker has of its machine."""
+    """Machine resources of a broker."""
 
     platform: Platform
     loop: asyncio.AbstractEventLoop
@@ -56,14 +56,14 @@ class Machine:
         return self.platform.clock
 
     async def unless_stopped(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for what others must do; raises StartAbandonedError if told to stop meanwhile."""
+        """Wait for others' work; raises StartAbandonedError on a request to stop meanwhile."""
         return await unless_stopped(self.stop.event, work)
 
 
 def take_machine(
     config: BrokerConfig, platform: Platform, tasks: TaskMaker, stop: StopRequest
 ) -> Machine:
-    """Call it on the event loop; `tasks` is what waits for the broker's tasks in the end."""
+    """Call it on the event loop; `tasks` waits for the broker's tasks in the end."""
     loop = asyncio.get_running_loop()
     clock = platform.clock
     files = OpenFiles(platform.open_files_limit(), config.reserved_file_descriptors, clock)

@@ -1,4 +1,4 @@
-"""The fourth stage of a start: the metadata store is open, and this broker knows who it is."""
+"""The fourth stage of a start: the metadata store is open, and this broker knows its id."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class OpenMetadata:
     store: MetadataStore
     cluster_id: str
     is_new: bool
-    """Whether it knows no topics yet, and nobody but this broker could tell it of any."""
+    """True if it knows no topics yet, and only this broker could create any."""
 
     async def do(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Do what needs the store, again if the connection to it breaks meanwhile.
+        """Run a step that needs the store, again if the connection to it breaks meanwhile.
 
-        Raises StartAbandonedError if the broker is told to stop before it is done.
+        Raises StartAbandonedError if the broker is asked to stop before the step is done.
         """
         await self.machine.unless_stopped(store_patience(self.config, self.store).do(step))
 

@@ -67,20 +67,20 @@ KEY_INDEX_KEY = "key.index.enable"
 REGISTER_AGAIN_MS = 1000
 """Pause after the store refused a change of the registration. Fixed: it is one small write."""
 SESSION_EVICTION_MS = 120_000
-"""A fetch session that rested for so long makes room for a new one (as in Apache)."""
+"""Idle time after which a fetch session may be evicted for a new one (as in Apache)."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parts:
-    """What a broker consists of."""
+    """Parts of a broker."""
 
     services: BrokerServices
-    """Those that handlers reach."""
+    """Services for handlers."""
     cluster: Cluster
     applied: ControlRequests
-    """What becomes of `services.control`."""
+    """Results of `services.control`."""
     deliveries: Deliveries
     housekeeping: Housekeeping
     cleaner: LogCleaner | None
@@ -106,7 +106,7 @@ class _Coordination(NamedTuple):
 
 
 def put_together(base: Foundation) -> Parts:
-    """Make all parts, each on those before, and have them hear of each other."""
+    """Create all parts, each on those before, and connect their notifications."""
     cluster = cluster_parts(base)
     coordination = _coordination(base, cluster)
     services = _services(base, cluster, coordination)
@@ -156,11 +156,11 @@ def put_together(base: Foundation) -> Parts:
 
 
 def _key_index(base: Foundation, services: BrokerServices, deliveries: Deliveries) -> KeyIndex:
-    """Look-ups by key, and what they go by."""
+    """Look-ups by key, and their sources."""
     machine, topics = base.machine, base.settings.topics
 
     def logs() -> list[Log]:
-        """Those of topics that may be indexed: what others cost is one look at their overrides."""
+        """Logs of topics that may be indexed: others cost one look at their overrides."""
         return [
             partition.log
             for topic in topics.topics_that_set(KEY_INDEX_KEY)
@@ -173,7 +173,7 @@ def _key_index(base: Foundation, services: BrokerServices, deliveries: Deliverie
 
 
 async def configure(base: Foundation, parts: Parts) -> None:
-    """Have the parts go by what is configured, now and after each change."""
+    """Apply the configuration to the parts, now and after each change."""
     limits = base.addresses.limits
     concerned = Reconfigurable(parts.services, parts.cluster, limits, parts.cleaner, parts.mover)
     await reconfigure(concerned, base.config)
@@ -190,7 +190,7 @@ async def configure(base: Foundation, parts: Parts) -> None:
 
 
 async def _register_anew(base: Foundation, parts: Parts) -> None:
-    """In the background: what was changed holds, whether the store can be reached or not."""
+    """In the background: the change applies, whether or not the store is reachable."""
     machine, services = base.machine, parts.services
 
     async def renew() -> None:
@@ -345,7 +345,7 @@ def _deliveries(base: Foundation, cluster: ClusterParts, coordination: _Coordina
 
 
 def _listen(base: Foundation, services: BrokerServices, deliveries: Deliveries) -> None:
-    """Have each part hear of what others do."""
+    """Subscribe the parts to each other's events."""
     machine, logs, replicas = base.machine, services.logs, services.replicas
     announcement = FailureAnnouncement(
         services.store, base.config.broker_id, machine.timers, machine.supervision

@@ -1,4 +1,4 @@
-"""The fifth stage of a start: what is configured holds, for this broker and for topics."""
+"""The fifth stage of a start: the settings of this broker and of topics are in effect."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Settings:
     groups: GroupConfigs
     client_metrics: Subscriptions
     users: UserConfigs
-    """Of users, client ids and addresses; read once those who listen are there."""
+    """Quotas of users, client ids and addresses; read once their subscribers exist."""
     scram_users: ScramUsers
     features: FinalisedFeatures
     """The levels at which the cluster works."""
@@ -47,7 +47,7 @@ class Settings:
 
 
 async def read_settings(metadata: OpenMetadata, storage: LogStorage) -> Settings:
-    """Read what is set in the store, and hear of changes from now on."""
+    """Read the settings in the store, and subscribe to changes."""
     machine = metadata.machine
     config, store = metadata.config, metadata.store
     topics = TopicConfigs(store, config.topic_defaults(), metadata.machine.supervision.keep)
@@ -85,7 +85,7 @@ def features_of(config: BrokerConfig, store: MetadataStore, machine: Machine) ->
 
 
 async def _read_features(features: FinalisedFeatures) -> None:
-    """Read them before anybody is served. Raises StartError."""
+    """Read them before any client is served. Raises StartError."""
     try:
         await features.start()
     except UnusableFeaturesError as error:
@@ -93,7 +93,7 @@ async def _read_features(features: FinalisedFeatures) -> None:
 
 
 async def _read_acls(acls: Acls) -> None:
-    """Read them before anybody is served. Raises StartError."""
+    """Read them before any client is served. Raises StartError."""
     try:
         await acls.start()
     except MalformedZnodeError as error:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def share_partitions(
     base: Foundation, replicas: Replicas, store: ShareStateStore
 ) -> SharePartitions:
-    """Those of this broker, none yet."""
+    """Share-partitions of this broker, none yet."""
     config, machine = base.config, base.machine
     first_offsets = FirstOffsets(
         machine.background, machine.supervision.spawn, base.storage.compute_pool

@@ -1,4 +1,4 @@
-"""Why a broker cannot start."""
+"""Error that prevents a broker's start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes the metrics of clients, where there is a place at which they can be had."""
+"""Receivers of clients' metrics, if there is an endpoint to read them from."""
 
 from __future__ import annotations
 

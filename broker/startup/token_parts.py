@@ -52,7 +52,7 @@ def let_tokens_log_in(base: Foundation, tokens: DelegationTokens | None) -> None
 
 
 def token_expiry(services: BrokerServices) -> TokenExpiry | None:
-    """What removes expired tokens while this broker is the controller."""
+    """Removal of expired tokens while this broker is the controller."""
     tokens, controller = services.delegation_tokens, services.controller
     if tokens is None:
         return None

@@ -1,4 +1,4 @@
-"""What the configuration says of the way to ZooKeeper: TLS, a log-in, and whose znodes are.
+"""Security of the connection to ZooKeeper: TLS, a log-in, and ACLs of znodes.
 
 As with Apache Kafka, the log-in is in the section `Client` of the JAAS file
 (broker/security/jaas_file.py).
@@ -122,7 +122,7 @@ def _as_listeners_have_it(config: BrokerConfig) -> BrokerConfig:
 
 
 def _kind(stated: str | None, location: str | None) -> str:
-    """The format of a store: what is stated, or by the ending of its file (as in ZooKeeper)."""
+    """The format of a store: as stated, or by the ending of its file (as in ZooKeeper)."""
     if stated:
         return stated.upper()
     return _TYPES.get(PurePath(location or "").suffix.lower(), "JKS")

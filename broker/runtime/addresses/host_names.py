@@ -59,7 +59,7 @@ def system_host(host: str) -> str:
 
 
 def is_address(host: str) -> bool:
-    """Whether it is an address, and no name."""
+    """Return whether it is an IP address, not a name."""
     try:
         ip_address(host)
     except ValueError:

@@ -38,7 +38,7 @@ def _resolved(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
     if is_every_interface(host):
         if socket.has_dualstack_ipv6():
             return socket.AF_INET6, ("::", port)
-        return socket.AF_INET, ("0.0.0.0", port)  # noqa: S104  # which is what was asked for
+        return socket.AF_INET, ("0.0.0.0", port)  # noqa: S104  # as requested
     found = socket.getaddrinfo(system_host(host), port, type=socket.SOCK_STREAM)
     family, *_, address = min(found, key=lambda one: one[0] != socket.AF_INET)
     return family, address

@@ -1,6 +1,6 @@
-"""What protects listeners, and how they change while the broker runs.
+"""Security of listeners, and their changes while the broker runs.
 
-`protections.py` makes their TLS and SASL, at the start and later; `changes.py` opens, moves and
-closes them when `listeners` is altered. The addresses of the start are taken in
+`protections.py` creates their TLS and SASL, at the start and later; `changes.py` opens, moves and
+closes them when `listeners` is altered. The addresses of the start are bound in
 `broker.startup.addresses`.
 """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SASL = "SASL_"
-"""How the names of security protocols with it begin."""
+"""Prefix of the names of security protocols with SASL."""
 
 
 class Authentication:
@@ -42,14 +42,14 @@ class Authentication:
         """Without any listener yet."""
         self._machine = machine
         self.listeners: dict[str, SaslListener] = {}
-        """Those that have it, by name."""
+        """SASL listeners, by name."""
         self.credentials = Credentials()
-        """What clients are known by; its sources are set before anyone is served."""
+        """Credentials of clients; their sources are set before any client is served."""
         self.links: Login = Nobody()
-        """How this broker logs in at others."""
+        """Authentication of this broker to others."""
 
     def listener(self, config: BrokerConfig, name: str) -> SaslListener:
-        """That of one listener, which is not among `listeners` yet. Raises ConfigError."""
+        """Authentication of one listener that is not in `listeners` yet. Raises ConfigError."""
         from broker.network.authentication.sasl_listener import SaslListener  # noqa: PLC0415
 
         return SaslListener(config, name, self._surroundings)
@@ -87,7 +87,7 @@ class Authentication:
 def settle_authentication(
     authentication: Authentication, config: BrokerConfig, dynamic: Iterable[str]
 ) -> None:
-    """Have the listeners go by dynamic settings, if these are among them; what is wrong is told."""
+    """Apply dynamic settings to the listeners, if any concern them; an error is logged."""
     if not any(unprefixed(name).startswith("sasl.") for name in dynamic):
         return
     for name, listener in authentication.listeners.items():

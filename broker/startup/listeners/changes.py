@@ -1,9 +1,9 @@
 """Listeners that are added, removed and moved while the broker runs (`listeners` and its kin).
 
-A change is tried out before it is stored: with stores or users that cannot be used, or a port that
-somebody else has, it is refused, and all stays as it was. Once stored it is carried out: addresses
-are given up and taken, connections of a removed listener are closed, and what other brokers and
-clients are told changes with the registration. Connections of a moved listener stay.
+A change is tried out before it is stored: with unusable stores or users, or a port in use, it is
+refused, and nothing changes. Once stored it is carried out: addresses are closed and bound,
+connections of a removed listener are closed, and the registration advertises the new addresses.
+Connections of a moved listener stay.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     Bound = Mapping[str, Endpoint]
 
 FAREWELL_MS = 1000
-"""How long the connections of a removed listener stay, so that who had it removed by one of them
-hears of it. Fixed, as it is for one answer."""
+"""Time for which the connections of a removed listener stay, so that a client that had it removed
+over one of them gets the response. Fixed, as it is for one response.
+"""
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class Difference(NamedTuple):
 
 
 def difference(now: Bound, wanted: Bound) -> Difference:
-    """What is to be done. Raises ConfigError if an open listener had another protocol."""
+    """Changes to make. Raises ConfigError if an open listener had another protocol."""
     for name in now.keys() & wanted.keys():
         if now[name].protocol != wanted[name].protocol:
             why = f"Security protocol cannot be updated for existing listener {name}"
@@ -62,7 +63,7 @@ class ListenerChanges:
     def __init__(
         self, addresses: Addresses, machine: Machine, register: Callable[[], Awaitable[None]]
     ) -> None:
-        """`register` writes anew what other brokers are to know of this one."""
+        """`register` updates this broker's registration."""
         self._addresses = addresses
         self._machine = machine
         self._register = register
@@ -83,7 +84,7 @@ class ListenerChanges:
                 await self._try_out(wanted[name], config)
 
     async def change(self, config: BrokerConfig) -> None:
-        """Have the listeners of `config`, which was checked; what is in the way is told."""
+        """Open the listeners of `config`, which was checked; errors are logged."""
         addresses = self._addresses
         tls = addresses.protections.tls
         if tls is not None:
@@ -107,7 +108,7 @@ class ListenerChanges:
                 addresses.protections.close(name)
         if await self._advertise(configured) or gone or moved or new:
             logger.info("listeners are now %s", addresses.shown)
-            if addresses.listeners.are_served:  # else the end of the start tells it
+            if addresses.listeners.are_served:  # else the end of the start logs it
                 opened = [name for name in (*moved, *new) if name in addresses.bound]
                 tell_access(config, [addresses.bound[name] for name in opened])
 
@@ -125,7 +126,7 @@ class ListenerChanges:
         logger.info("listener %s removed: %d connections closed", name, count)
 
     async def _open(self, endpoint: Endpoint, config: BrokerConfig) -> bool:
-        """Whether that was possible; an address may have been taken by others since the check."""
+        """Return whether that was possible; the address may have been taken since the check."""
         addresses, name = self._addresses, endpoint.name
         try:
             security = await addresses.protections.open(config, endpoint)
@@ -137,7 +138,7 @@ class ListenerChanges:
         return True
 
     async def _advertise(self, configured: Listeners) -> bool:
-        """Tell others what they are to connect to; whether that is something else than before."""
+        """Advertise the endpoints; return whether they have changed."""
         addresses = self._addresses
         advertised = advertised_endpoints(configured, addresses.ports)
         if advertised == addresses.advertised:

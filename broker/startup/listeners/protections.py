@@ -1,7 +1,6 @@
-"""What protects each listener of a broker: its TLS and its SASL, made when it is opened.
+"""Security of each listener of a broker: its TLS and its SASL, created when it is opened.
 
-A protection that cannot be had ends the start, or refuses a change of `listeners`, before any
-address is taken.
+An error in it ends the start, or refuses a change of `listeners`, before any address is bound.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
     from config.listeners.endpoints import Endpoint, Listeners
 
 TLS = "SSL"
-"""How the names of security protocols with it end."""
+"""Suffix of the names of security protocols with TLS."""
 
 
 class Protections:
-    """Those of all listeners, by name."""
+    """Security of all listeners, by name."""
 
     def __init__(self, authentication: Authentication, inter_broker: str, machine: Machine) -> None:
         """`inter_broker` names the listener for other brokers."""
@@ -38,7 +37,7 @@ class Protections:
 
     @property
     def links(self) -> LinkSecurity:
-        """How this broker connects to others, and logs in."""
+        """TLS and authentication of this broker's links to others."""
         login = self.authentication.links
         if self.tls is None or self.tls.for_links is None:
             return LinkSecurity(login)
@@ -69,13 +68,13 @@ class Protections:
         return security
 
     def close(self, name: str) -> None:
-        """A listener is no more; its open connections stay as they are."""
+        """Forget a listener that is closed; its open connections stay as they are."""
         self.authentication.listeners.pop(name, None)
         if self.tls is not None:
             self.tls.forget(name)
 
     def end_handshakes(self) -> None:
-        """Begin none any more."""
+        """Stop beginning TLS handshakes."""
         if self.tls is not None:
             self.tls.close()
 
@@ -105,7 +104,7 @@ def _begin_tls(config: BrokerConfig, machine: Machine) -> BrokerTls:
 def open_protections(
     config: BrokerConfig, listeners: Listeners, machine: Machine, undo: UndoStack
 ) -> Protections:
-    """Those of a start, SASL first. Raises ConfigError."""
+    """Security of the listeners at a start, SASL first. Raises ConfigError."""
     authentication = open_authentication(config, listeners, machine, undo)
     made = Protections(authentication, listeners.inter_broker, machine)
     undo.push("ending TLS handshakes", made.end_handshakes)
