@@ -25,7 +25,7 @@ EXIT_REFUSED = 1
 
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
-    """Do what the command line says; returns the exit code."""
+    """Run the command; return the exit code."""
     parser = argparse.ArgumentParser(prog=program, description="The compiled build of the broker.")
     commands = parser.add_subparsers(dest="command", required=True)
     making = commands.add_parser("build", help="compile the hot modules: takes minutes")

@@ -1,15 +1,15 @@
-"""Decides, once for a process, whether it runs the compiled build, and says what was decided.
+"""Decides, once for a process, whether it runs the compiled build, and gives the reason.
 
-Whatever begins a process calls `activate` before anything else of ours is imported:
+Each entry point of a process calls `activate` before anything else of ours is imported:
 
     BROKER_COMPILED          a build that is right    one that is not       none
     not set, or `auto`       used                     plain Python, told    plain Python
     `no`                     plain Python             plain Python          plain Python
     `yes`                    used                     BuildError            BuildError
 
-A build is right if every source that it was made of is the same to the byte, and this Python the
-one that it was made for. It lies in `build/compiled` of a source tree, or, of an installed package,
-below the environment's prefix; `BROKER_COMPILED_DIRECTORY` names another place.
+A build is right if every source that it was built from is the same to the byte, and this Python the
+one that it was built for. It lies in `build/compiled` of a source tree, or, of an installed
+package, below the environment's prefix; `BROKER_COMPILED_DIRECTORY` names another place.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 CHOICE: Final = "BROKER_COMPILED"
 DIRECTORY: Final = "BROKER_COMPILED_DIRECTORY"
 ROOT: Final = Path(__file__).resolve().parents[1]
-"""Where our code is."""
+"""Root of our code."""
 
 
 class BuildError(Exception):
-    """The compiled build was asked for and cannot be used; the text says why."""
+    """The requested compiled build cannot be used; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """What was decided."""
+    """Decision of a process."""
 
     is_compiled: bool
     reason: str
     """For people."""
     is_outdated: bool = False
-    """There is a build, and it is not used because it is not right."""
+    """True if there is a build that is not used because it is not right."""
 
     @property
     def answer(self) -> str:
@@ -73,14 +73,14 @@ def activate() -> Activation:
 
 
 def activation() -> Activation:
-    """What this process runs."""
+    """Decision of this process."""
     return _activations[0] if _activations else Activation(False, "nobody asked for it")
 
 
 def decide(
     environ: Mapping[str, str], directory: Path, root: Path
 ) -> tuple[Activation, BuildRecord | None]:
-    """What `activate` would do, and the record of the build if it is to be used."""
+    """Decision of `activate`, and the record of the build if it is to be used."""
     choice = environ.get(CHOICE, "auto")
     if choice not in {"auto", "no", "yes"}:
         raise BuildError(f"{CHOICE} is {choice!r}: it must be yes, no or auto")
@@ -99,7 +99,7 @@ def decide(
 
 
 def build_directory(environ: Mapping[str, str], root: Path = ROOT) -> Path:
-    """Where the build is, or shall be."""
+    """Directory of the build, current or future."""
     if DIRECTORY in environ:
         return Path(environ[DIRECTORY])
     if (root / "pyproject.toml").is_file():

@@ -1,7 +1,7 @@
-"""What a build was made of, so that it is never run beside other sources.
+"""Inputs of a build, so that it is never run beside other sources.
 
-The compiler takes constants, types and layouts from every module that those it compiles import, so
-the record has a digest of each of these, and of the Python it was made for.
+The compiler takes constants, types and layouts from every module that the compiled ones import, so
+the record has a digest of each of these, and of the Python it was built for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class BuildRecord:
 
     python: str
     modules: tuple[str, ...]
-    """What was compiled."""
+    """Compiled modules."""
     digests: dict[str, str]
     """Of all sources that it depends on, by path."""
 
@@ -49,7 +49,7 @@ class BuildRecord:
             return None
 
     def difference(self, root: Path) -> str | None:
-        """Say what is not as it was when this was built; None if everything is.
+        """Describe the first difference from the state of the build; None if there is none.
 
         Reads all sources: some milliseconds.
         """
@@ -62,7 +62,7 @@ class BuildRecord:
 
 
 def this_python() -> str:
-    """What compiled modules depend on besides sources."""
+    """Dependencies of compiled modules besides sources."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     return f"{sys.implementation.name} {'.'.join(map(str, sys.version_info[:3]))} {suffix}"
 

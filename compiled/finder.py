@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SUFFIX: Final = str(sysconfig.get_config_var("EXT_SUFFIX"))
 GROUP: Final = "kafka_broker"
 LIBRARY: Final = f"{GROUP}__mypyc"
-"""What holds the code of all compiled modules, by mypyc's rule for names."""
+"""Library with the code of all compiled modules, by mypyc's naming."""
 
 
 class CompiledFinder(MetaPathFinder):
@@ -36,7 +36,7 @@ class CompiledFinder(MetaPathFinder):
         path: Sequence[str] | None,  # noqa: ARG002 - the names of parameters are given
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        """Where the library of a module is; None for all that are not of this build."""
+        """Spec of a module's library; None for modules outside this build."""
         if fullname not in self._modules:
             return None
         location = str(library_path(self._directory, fullname))

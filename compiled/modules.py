@@ -1,4 +1,4 @@
-"""Which modules are compiled: those in which requests, and the cleaner of logs, spend their time.
+"""List of the compiled modules: those in which requests, and the log cleaner, spend their time.
 
 All are one library. Calls between them are calls in C, and objects of one are known to the others
 by their layout, so it is used as a whole or not at all.
@@ -43,7 +43,7 @@ SINGLE: Final[tuple[str, ...]] = (
 """Other modules, as paths."""
 
 PREFIX: Final = __name__.removesuffix("compiled.modules")
-"""What stands before the names of our modules: nothing, unless they are installed."""
+"""Prefix of our module names: empty, unless they are installed."""
 
 PURE: Final = frozenset(
     {
@@ -58,7 +58,7 @@ PURE: Final = frozenset(
         "storage/side_process.py",
     }
 )
-"""Modules of the rooms that are left alone: they begin a process, or what they do is rare."""
+"""Modules of compiled packages that stay plain: entry points, and rarely used code."""
 
 
 def sources(root: Path) -> list[str]:

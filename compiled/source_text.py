@@ -31,7 +31,7 @@ class UncompilableError(Exception):
 
 
 def compilable(text: str, compiled: frozenset[str] = frozenset()) -> str:
-    """What is compiled in the place of `text`; `compiled` are the names of all such modules.
+    """Text to compile in the place of `text`; `compiled` are the names of all such modules.
 
     Raises UncompilableError.
     """
