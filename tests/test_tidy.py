@@ -34,6 +34,18 @@ FORBIDDEN_SUFFIXES = ("Impl", "Manager", "Helper", "Util", "Utils", "V2")
 ABBREVIATIONS = {"hw", "leo", "lso", "cfg", "resp", "idx", "ctx", "tmp", "buf", "mgr"}
 LEFT_OVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 BANNER = re.compile(r"\s*#\s*[-=*#~]{4,}")
+# Clauses that stand for a noun, in the product but for spark_jobs, where some are left.
+CLAUSE = re.compile(r"\s*(What|Who|How|Where|When|Whether|Which|Those|Why)(ever)?\b")
+PLAIN_PACKAGES = {
+    "broker",
+    "compiled",
+    "config",
+    "controller",
+    "coordinator",
+    "protocol",
+    "storage",
+}
+
 # Patterns, so that this file does not name what it looks for.
 MACHINE_PATHS = re.compile(r"(?<![\w.$}])/(?:work|farm|root|home/\w+|tmp/team)/")
 
@@ -142,6 +154,20 @@ def test_every_module_postpones_its_annotations() -> None:
         and "from __future__ import annotations" not in path.read_text(encoding="utf-8")
     ]
     assert missing == []
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
+    clauses = [
+        f"{shown(path, node)}: {node.value.value.strip().splitlines()[0]}"
+        for path in source_files()
+        if path.relative_to(ROOT).parts[0] in PLAIN_PACKAGES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        and CLAUSE.match(node.value.value)
+    ]
+    assert clauses == []
 
 
 def test_names_are_nouns_that_say_what_they_hold() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class MetadataDelta:
-    """What changed since `image`: one delta per part.
+    """Changes since `image`: one delta per part.
 
     With `is_snapshot`, the records are those of a whole snapshot, and the delta also removes what
     is in `image` and not among them (KAFKA-16892).
@@ -126,4 +126,4 @@ REPLAYS: Final[Mapping[type[MetadataRecord], Callable[[MetadataDelta, Any], None
         lambda delta, one: delta.delegation_tokens.drop(one)
     ),
 }
-"""How each type of record is replayed. No type is left out: a missed one is a wrong image."""
+"""Replay of each type of record. None is left out: a missed one is a wrong image."""

@@ -21,11 +21,11 @@ class LocalReplicaChanges:
     leaders: list[PartitionChange] = field(default_factory=list)
     """Led by the broker, and the partition epoch is another: also if it led before."""
     elected: list[PartitionChange] = field(default_factory=list)
-    """Those of `leaders` of which the leader epoch is another too."""
+    """The `leaders` whose leader epoch changed too."""
     followers: list[PartitionChange] = field(default_factory=list)
     """Led by another broker, or by none, and the partition epoch is another."""
     directories: list[PartitionChange] = field(default_factory=list)
-    """Those with another log directory of the broker's replica than before."""
+    """Partitions whose replica on the broker has another log directory than before."""
 
 
 def local_replica_changes(topics: TopicsDelta, broker_id: int) -> LocalReplicaChanges:
