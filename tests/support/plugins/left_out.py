@@ -12,6 +12,8 @@ import pytest
 KILLS = "tests/interop/logs/test_kills_under_pipelining.py::test_acknowledged_records_are_as_sent"
 SIMULATION = "tests/simulation/test_"
 MORE_SEEDS = "`make test` runs the first; `make sim` draws as many as one likes."
+STREAMS = "tests/interop/transactions/test_streams.py::test_streams_counts_each_word_once"
+NEWER = "The same with 4.4.0 is run."
 DEFECTS = "They test the simulation, for minutes each."
 
 LEFT_OUT: dict[str, str] = {
@@ -19,6 +21,10 @@ LEFT_OUT: dict[str, str] = {
     "tests/benchmarks/smoke/test_pipeline_smoke.py": "All Spark jobs, on two makes of broker.",
     "tests/benchmarks/smoke/test_end_to_end_smoke.py": "All rows; `make test` runs some of them.",
     f"{KILLS}_after_a_hundred_kills": "The same test with three kills is run.",
+    "tests/interop/clusters/test_secured_mixed_cluster.py": "test_mixed_cluster makes these moves.",
+    "tests/interop/security/test_like_apache.py::test_access_with_zookeeper": "Apache 4's is run.",
+    f"{STREAMS}[classic-streams-4.3.1]": NEWER,
+    f"{STREAMS}[streams-streams-4.3.1]": NEWER,
     f"{SIMULATION}simulation.py::test_a_planted_defect": DEFECTS,
     f"{SIMULATION}groups.py::test_a_planted_defect": DEFECTS,
     f"{SIMULATION}transactions.py::test_a_planted_defect": DEFECTS,
