@@ -19,12 +19,9 @@ SPARK_IN_MAKE_TEST = frozenset({"test_route.py"})
 
 SPARK_IN_CI = frozenset(
     {
-        "test_aggregate.py",
         "test_archive.py",
         "test_audit.py",
-        "test_enrich.py",
         "test_kept_table.py",
-        "test_lakehouse_table.py",
         "test_logs.py",
     }
 )

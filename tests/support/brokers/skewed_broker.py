@@ -6,6 +6,10 @@ by how much; a negative number is behind.
 
 from __future__ import annotations
 
+from compiled.activation import activate
+
+activate()  # before anything is imported that it may replace
+
 import os
 import sys
 

@@ -14,6 +14,7 @@ SIMULATION = "tests/simulation/test_"
 MORE_SEEDS = "`make test` runs the first; `make sim` draws as many as one likes."
 STREAMS = "tests/interop/transactions/test_streams.py::test_streams_counts_each_word_once"
 NEWER = "The same with 4.4.0 is run."
+STEPS = "Deaths at each step of consumer groups and of transactions are run."
 DEFECTS = "They test the simulation, for minutes each."
 
 LEFT_OUT: dict[str, str] = {
@@ -23,6 +24,8 @@ LEFT_OUT: dict[str, str] = {
     f"{KILLS}_after_a_hundred_kills": "The same test with three kills is run.",
     "tests/interop/clusters/test_secured_mixed_cluster.py": "test_mixed_cluster makes these moves.",
     "tests/interop/security/test_like_apache.py::test_access_with_zookeeper": "Apache 4's is run.",
+    "tests/interop/coordinators/kills/test_share_steps.py": STEPS,
+    "tests/interop/streams/test_streams_kills.py": STEPS,
     f"{STREAMS}[classic-streams-4.3.1]": NEWER,
     f"{STREAMS}[streams-streams-4.3.1]": NEWER,
     f"{SIMULATION}simulation.py::test_a_planted_defect": DEFECTS,
