@@ -1,4 +1,4 @@
-"""What goes into a broker and what comes out, in no client's own types."""
+"""Records as produced and as consumed, independent of any client's types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BASE_TIMESTAMP_MS = int(time.time()) * 1000 - 3_600_000  # noqa: TID251
 """An hour ago: records must be younger than their topic's retention."""
 
 Settings = dict[str, Any]
-"""What a client is told besides, in its own words: above all, how it gets in."""
+"""Further client settings under the client's own keys, above all those for security."""
 
 
 class Record(NamedTuple):
@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Where the broker says it put a record."""
+    """Partition and offset reported by the broker for a produced record."""
 
     partition: int
     offset: int
@@ -40,7 +40,7 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """How to send."""
+    """Settings of a producer."""
 
     acks: int = -1
     codec: str = "none"

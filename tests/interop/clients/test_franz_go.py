@@ -10,7 +10,7 @@ EXPECTED = {
     "topics": "created, TOPIC_ALREADY_EXISTS, produced, enlarged, 3, delete, deleted,"
     " UNKNOWN_TOPIC_OR_PARTITION",
 }
-"""What Apache Kafka 4 makes each scenario print."""
+"""Output of each scenario against Apache Kafka 4."""
 
 
 def test_franz_go_sees_what_apaches_broker_shows_it(bootstrap: str) -> None:

@@ -30,7 +30,7 @@ EXPECTED = {
     "groups": "[Stable, 1, java-member, range, GroupNotEmptyException, 5, true, 2, null, false]",
     "offsets": "[0, 10, 6, 3, 3, 3, true]",
 }
-"""What Apache Kafka makes each scenario print; `Scenarios.java` says what the values are."""
+"""Output of each scenario against Apache Kafka; `Scenarios.java` explains the values."""
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 TIMEOUT_SECONDS = 120.0
 LONGEST_TRANSACTION_MS = 900_000
-"""What brokers allow: none is aborted because a machine is busy, unless a test is about that."""
+"""The brokers' maximum, so that a busy machine aborts no transaction unless a test is about
+that."""
 
 
 class TransactionalProducer(Protocol):
@@ -48,7 +49,7 @@ class ConfluentProducer:
     """librdkafka."""
 
     patience_seconds = TIMEOUT_SECONDS
-    """How long a call waits."""
+    """Timeout of a call."""
 
     def __init__(
         self, bootstrap: str, transactional_id: str, timeout_ms: int = LONGEST_TRANSACTION_MS

@@ -204,7 +204,7 @@ class Work:
 
 
 def schedule_of(chance: random.Random) -> list[tuple[Fault, int]]:
-    """What fails together: one fault of all, or one or two faults of brokers."""
+    """Draw the simultaneous faults: one cluster-wide fault, or faults of one or two brokers."""
     everything = [fault for fault in (*ON_A_BROKER, *FOR_ALL) if is_chosen(fault)]
     numbers = chance.sample(range(3), 3)
     first = chance.choice(everything)
@@ -215,7 +215,7 @@ def schedule_of(chance: random.Random) -> list[tuple[Fault, int]]:
 
 
 def is_chosen(fault: Fault) -> bool:
-    """Whether `CLUSTER_FAULTS` allows it."""
+    """Return whether `CLUSTER_FAULTS` allows this fault."""
     return not CHOSEN or name_of(fault) in CHOSEN
 
 
@@ -255,7 +255,7 @@ def all_records(bootstrap: str) -> list[Record]:
 
 
 def check_nothing_is_lost_or_repeated(records: list[Record], loads: list[Load]) -> None:
-    """What is stored is in each producer's order, once, and has all that was acknowledged."""
+    """Check that each producer's records are stored in order, once, none acknowledged missing."""
     stored: dict[tuple[int, bytes], list[bytes]] = defaultdict(list)
     for record in records:
         assert record.value is not None

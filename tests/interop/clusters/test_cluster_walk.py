@@ -99,14 +99,14 @@ def numbers(text: str) -> tuple[int, ...]:
 
 
 def has_left(partitions: list[Described], broker_id: int) -> bool:
-    """Whether a broker leads nothing and is in sync with nobody, and others lead all."""
+    """Return whether a broker leads nothing, is in no ISR, and every partition has a leader."""
     return all(
         one.leader not in {broker_id, -1} and broker_id not in one.in_sync for one in partitions
     )
 
 
 def read_all(cluster: Cluster, tools: Tools) -> list[str]:
-    """What a consumer reads from the beginning."""
+    """Return the lines that a console consumer reads from the beginning."""
     wanted = ("--max-messages", str(len(LINES)), "--timeout-ms", TIMEOUT_MS)
     read = tools.run_alone(
         "console-consumer",

@@ -112,7 +112,7 @@ class Member(threading.Thread):
 
 
 def committed(trio: Trio, group: str, topic: str) -> dict[int, int]:
-    """What a client is told that has just come."""
+    """Return the committed offsets as seen by a new client."""
     asked = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
     with closing(
         Consumer({"bootstrap.servers": trio.bootstrap, "group.id": group, "log_level": 0})

@@ -188,7 +188,7 @@ def draw_producer_ids(cluster: MixedCluster) -> list[int]:
 
 
 def configure_and_delete(cluster: MixedCluster) -> None:
-    """What one is told of a topic, the other hears; one that is deleted is gone from both."""
+    """Alter and delete topics at either broker and see it at both."""
     cluster.create("passing", BOTH_WAYS, **{"retention.ms": "1000000"})
     fill(cluster, "passing")
     for place in cluster.places:
@@ -216,7 +216,7 @@ def configure_and_delete(cluster: MixedCluster) -> None:
 
 
 def setting(bootstrap: str, topic: str, key: str) -> str | None:
-    """What a broker says of a topic's configuration."""
+    """Return a topic's configuration value as described by one broker."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     asked = ConfigResource(ConfigResource.Type.TOPIC, topic)
     value = admin.describe_configs([asked])[asked].result(WAIT_SECONDS)[key].value

@@ -105,7 +105,7 @@ def test_each_broker_names_the_others_with_their_endpoints(trio: Trio, new_name:
 
 @pytest.fixture(scope="module")
 def results(shared_trio: Trio) -> dict[str, str]:
-    """What all scenarios printed, in one JVM."""
+    """Return the output of all scenarios, run in one JVM."""
     shared_trio.heal()
     for client in CLIENTS:
         let_broker_1_be_preferred(shared_trio, f"java-{jars.KAFKA_4}-{client}")

@@ -128,5 +128,5 @@ def test_znodes_have_the_access_lists_that_apache_gives_them(
 
 
 def guarded_owner(guarded: Guarded) -> tuple[str, str]:
-    """Who the brokers are to this server."""
+    """Return the brokers' scheme and id in ZooKeeper's ACLs."""
     return ("sasl", LOGIN["username"]) if guarded.java_option else ("x509", "CN=brokers")

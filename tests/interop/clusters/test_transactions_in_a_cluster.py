@@ -101,7 +101,7 @@ class Client(threading.Thread):
             self.failure = error
 
     def _try(self, values: list[bytes], *, is_commit: bool) -> bool:
-        """Whether it was committed; an error that the client can recover from takes it back."""
+        """Return whether the transaction was committed; an abortable error aborts it."""
         producer = self._producer
         producer.begin_transaction()
         try:
@@ -164,7 +164,7 @@ def wait_for_more(clients: list[Client]) -> None:
 
 
 def read_all(bootstrap: str, count: int) -> list[bytes]:
-    """What is committed; read on for a moment, to see that there is no more."""
+    """Read the committed records, then on for a moment, to see that there are no more."""
     reader = ConfluentReader(bootstrap, TOPIC, "auditors")
     values: list[bytes] = []
     deadline = time.monotonic() + CALL_SECONDS

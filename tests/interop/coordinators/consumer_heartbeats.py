@@ -207,7 +207,7 @@ def create_topics(asks: Principal, *, by_java_hash: bool) -> dict[str, UUID]:
 
 
 def _bucket(topic_id: UUID) -> int:
-    """Where a `java.util.HashMap` of sixteen buckets has it."""
+    """Return its bucket in a `java.util.HashMap` of sixteen buckets."""
     both = (topic_id.int >> 64) ^ (topic_id.int & (1 << 64) - 1)
     value = (both ^ both >> 32) & 0xFFFF_FFFF
     return (value ^ value >> 16) & 15

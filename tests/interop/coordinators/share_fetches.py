@@ -40,7 +40,7 @@ PASSING = {14, 15, 16, 3}
 """Codes of coordinators that are not ready, and of a topic that they have not heard of."""
 START_SECONDS = 60
 RELEASE_SECONDS = 0.2
-"""What a member holds is released after the answer to its last request."""
+"""Time for a member's acquired records to be released after the answer to its last request."""
 SHARES = 0.75
 
 Ack = tuple[int, int, list[int]]
@@ -178,7 +178,7 @@ class Side:
 
 
 def _is_news(part: Any) -> bool:
-    """Whether the answer for a partition says anything: makes differ in which they leave out."""
+    """Return whether an answer's partition carries news; brokers differ in which they leave out."""
     return bool(part.error_code or part.acknowledge_error_code or part.acquired_records)
 
 

@@ -1,4 +1,4 @@
-"""What one make wrote about a consumer group, the other loads: Apache Kafka 4 and ours."""
+"""Records of consumer groups, written by Apache Kafka 4 or ours, loaded by the other."""
 
 from __future__ import annotations
 

@@ -103,12 +103,12 @@ def test_drawn_requests_are_answered_as_by_apache(sides: tuple[Side, Side], seed
 
 
 def is_of_a_member(step: Step, answer: Any) -> bool:
-    """Whether it was the heartbeat of a member that stays."""
+    """Return whether the answer is to a heartbeat of a member that stays."""
     return step.kind == "heartbeat" and not answer["error_code"] and answer["member_epoch"] > 0
 
 
 def is_leaving(step: Step) -> bool:
-    """Whether a member leaves, perhaps with the last expression that had been matched.
+    """Return whether a member leaves, perhaps with the last expression that had been matched.
 
     The next heartbeat of any member has the others matched, however recently that was done.
     """

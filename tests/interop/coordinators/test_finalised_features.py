@@ -47,7 +47,7 @@ def raise_levels(tools: Tools, trio: Trio) -> None:
 
 
 def has_levels(tools: Tools, bootstrap: str) -> bool:
-    """Whether a broker works at the new levels."""
+    """Return whether a broker works at the new levels."""
     told = tools.check("features", "--bootstrap-server", bootstrap, "describe").output
     return "FinalizedVersionLevel: 2" in told
 

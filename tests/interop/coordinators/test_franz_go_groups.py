@@ -29,7 +29,7 @@ EXPECTED = {
     "shared": "share Stable simple 2; 2000 records, each 1 time",
     "judged": "0x1 1x1 2x1 3x1 4x1 5x1 6x1 7x1 8x1, 1x2 4x2 7x2, 0 more",
 }
-"""What Apache Kafka 4 makes each scenario print; `groups.go` says what the numbers are."""
+"""Output of each scenario against Apache Kafka 4; `groups.go` explains the numbers."""
 
 
 @pytest.fixture(scope="module")

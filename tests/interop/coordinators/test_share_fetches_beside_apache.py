@@ -66,7 +66,7 @@ def test_drawn_requests_are_answered_as_by_apache(sides: tuple[Side, Side], seed
 
 
 def note(held: dict[str, dict[int, int]], step: Step, answer: Any) -> None:
-    """Who holds what, by the answers."""
+    """Update the offsets that each member holds, by the answer."""
     code, parts = answer
     if code:
         return

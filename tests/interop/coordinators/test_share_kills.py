@@ -32,7 +32,7 @@ AFTER_START_MS, SILENCE_MS = 10_000, 500
 
 
 class Judge:
-    """What a group was given, and what may not come again."""
+    """Records delivered to a group, and those that must not be delivered again."""
 
     def __init__(self) -> None:
         self.finished: set[int] = set()

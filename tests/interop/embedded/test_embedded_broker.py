@@ -108,7 +108,7 @@ def test_nothing_is_left_behind(isolation: Isolation) -> None:
 
 
 def _descriptors() -> set[str]:
-    """What is open, but for what librdkafka takes its time to close."""
+    """Return the open descriptors, without those that librdkafka closes late."""
     found = set()
     for number in Path("/proc/self/fd").iterdir():
         try:

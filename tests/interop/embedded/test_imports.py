@@ -1,4 +1,4 @@
-"""What a start imports: each module takes its time from whoever waits for a broker."""
+"""Modules imported by a start: each one delays the first use of a broker."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FOR_FEW = (
     "storage.key_index.job",
     "tomllib",
 )
-"""What only those brokers need that are configured so, or do more than to start."""
+"""Modules needed only by certain configurations, or after the start."""
 STARTED = """
 import sys
 from broker.testing import EmbeddedBroker

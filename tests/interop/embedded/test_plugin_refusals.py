@@ -1,4 +1,4 @@
-"""What the pytest plugin refuses of markers and options, and how it says so."""
+"""Markers and options that the pytest plugin refuses, and its error messages."""
 
 from __future__ import annotations
 

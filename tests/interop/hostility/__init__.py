@@ -1,1 +1,1 @@
-"""What no honest client does to a broker, and what too many of them cost it."""
+"""Hostile clients, and their cost to a broker when there are many."""

@@ -102,7 +102,7 @@ def was_read(batch: Stored, read: dict[tuple[int, int], bytes]) -> bool:
 
 
 def summary(batches: list[Stored]) -> str:
-    """What `ReadBack` prints of a partition with these batches."""
+    """Return the output of `ReadBack` for a partition with these batches."""
     checksum, count = 0, 0
     for batch in batches:
         for index, value in enumerate(batch.values):

@@ -1,7 +1,7 @@
-"""What requests leave behind for the collector of garbage cycles: nothing.
+"""Requests leave no garbage cycles behind for the collector.
 
-What many requests leave is collected at once, while all clients wait: 60 ms every few seconds was
-one record in a hundred of a quiet cluster.
+The cycles of many requests are collected at once, while all clients wait: 60 ms every few seconds
+was one record in a hundred of a quiet cluster.
 """
 
 from __future__ import annotations

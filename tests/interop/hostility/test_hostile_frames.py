@@ -1,4 +1,4 @@
-"""Whatever comes over a socket: the broker stays up and serves the next connection.
+"""Malformed frames on a socket: the broker stays up and serves the next connection.
 
 A frame that cannot be served closes its connection or is answered with an error; it never stops
 another one, and never makes the broker allocate what the frame only claims to hold.
@@ -57,7 +57,8 @@ SILENT = {
     ("DescribeAclsRequest", 0),
     ("DescribeAclsRequest", 3),
 }
-"""What Apache does not answer at all defaults: acks=0, no transactions, resource type 0."""
+"""Requests that Apache leaves unanswered at all defaults: acks=0, no transactions, resource type
+0."""
 
 
 @pytest.fixture(scope="module")

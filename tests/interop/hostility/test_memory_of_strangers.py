@@ -1,4 +1,4 @@
-"""What strangers can make a broker hold: by claims, silence, deafness and large frames.
+"""Memory that strangers can make a broker hold: by claims, silence, deafness and large frames.
 
 Measured on a quiet machine, with 1,000 partitions and all of it at full size (2,000 idle
 connections, 200 of each other kind): 41 MB before, 57 beside the idle ones, 69 beside the deaf
@@ -38,7 +38,7 @@ LARGE_FRAME_BYTES = 16 * MIB
 SOCKET_BYTES = MIB // 8
 """The system's buffers of a connection, which would else hold as much as the machine is set to."""
 LEFT_BYTES = 20 * MIB
-"""What may be left when all have gone."""
+"""Bound on the growth that may remain when all have gone."""
 ROUNDS_AT_REST = 20
 """Of questions between which a broker takes nothing from anybody: it reads no more."""
 RELEASE_SECONDS = 30.0

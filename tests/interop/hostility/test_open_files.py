@@ -120,7 +120,7 @@ def read(connection: RawConnection, index: int) -> list[int]:
 
 
 def serves(connection: RawConnection) -> bool:
-    """Whether the broker answers, and has not hung up."""
+    """Return whether the broker answers, and has not hung up."""
     try:
         connection.ask(api_versions_request())
     except (ConnectionClosedError, ConnectionResetError, BrokenPipeError):

@@ -1,1 +1,1 @@
-"""What becomes of logs: compaction, retention, deleted records, kills, Apache's directories."""
+"""Logs over time: compaction, retention, deleted records, kills, Apache's log directories."""

@@ -118,7 +118,7 @@ def numbers(found: dict[str, Any]) -> list[int]:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Where the partition is."""
+    """Return the directory of the partition."""
     return tmp_path / "data" / "orders-0"
 
 

@@ -45,7 +45,7 @@ def hasty(tmp_path: Path) -> BrokerProcess:
 
 
 def bounds(bootstrap: str) -> list[tuple[int, int]]:
-    """Where each partition begins and ends."""
+    """Return the log start offset and high watermark of each partition."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bounds"})
     try:
         asked = [TopicPartition(TOPIC, partition) for partition in range(PARTITIONS)]

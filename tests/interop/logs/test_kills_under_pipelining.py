@@ -110,7 +110,7 @@ class Librdkafka(threading.Thread):
 
 
 class Stored(NamedTuple):
-    """What a partition holds."""
+    """Records of a partition."""
 
     by_offset: dict[int, bytes]
 

@@ -1,4 +1,4 @@
-"""What a topic's limits do to a batch as a whole and to single records, asked of either broker.
+"""Topic limits applied to a whole batch and to single records, by either broker.
 
 With AGAINST=apache these tests ask Apache Kafka itself, which is where the answers come from.
 """

@@ -62,7 +62,7 @@ EXCHANGES: dict[tuple[str, str], Sequence[pytest.MarkDecorator]] = {
     ("ours", "stopped"): (pytest.mark.slow,),
     ("apache", "killed"): (pytest.mark.slow,),
 }
-"""Who takes the directory over, and how the other make ended."""
+"""The broker that takes the directory over, and how the other one ended."""
 
 
 @pytest.fixture(

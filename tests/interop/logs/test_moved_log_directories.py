@@ -43,7 +43,7 @@ Dir = AlterReplicaLogDirsRequest.Dir
 
 @dataclass(frozen=True)
 class Mover:
-    """What an operator does with the tools."""
+    """An operator's actions with the tools."""
 
     tools: Tools
     bootstrap: str
@@ -64,7 +64,7 @@ class Mover:
         }
 
     def reassign(self, place: str, *options: str) -> str:
-        """What kafka-reassign-partitions says."""
+        """Return the output of kafka-reassign-partitions."""
         moving = {"topic": TOPIC, "partition": 0, "replicas": [0], "log_dirs": [place]}
         self.plan.write_text(json.dumps({"version": 1, "partitions": [moving]}))
         return self.tools.run(

@@ -27,7 +27,7 @@ TIMEOUT = 120.0
 BATCHES = 40
 NO_TIMESTAMP = -1
 END = -1
-"""What librdkafka makes of "nothing is so late": the end of the partition."""
+"""librdkafka's result when no record is so late: the end of the partition."""
 
 
 def by_time(bootstrap: str, topic: str, timestamps: list[int]) -> list[int]:

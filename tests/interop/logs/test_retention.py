@@ -54,7 +54,7 @@ def hasty(
 
 
 def bounds(broker: BrokerProcess, topic: str) -> tuple[int, int]:
-    """Where partition 0 begins and ends."""
+    """Return the log start offset and high watermark of partition 0."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "bounds"})
     found = patiently(lambda: consumer.get_watermark_offsets(TopicPartition(topic, 0), TIMEOUT))
     consumer.close()

@@ -1,4 +1,4 @@
-"""What stock clients are acknowledged in a topic with `flush.messages=1` is on the disk."""
+"""Records acknowledged to stock clients in a topic with `flush.messages=1` are on disk."""
 
 from __future__ import annotations
 

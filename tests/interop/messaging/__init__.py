@@ -1,1 +1,1 @@
-"""What our broker has besides what Apache Kafka has, from stock clients: delays."""
+"""Delays, our broker's extension of Apache Kafka, used by stock clients."""

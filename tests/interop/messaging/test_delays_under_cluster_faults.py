@@ -217,7 +217,7 @@ def elect_preferred(admin: AdminClient) -> None:
 
 
 def read_until_all_came(bootstrap: str, topic: str, wanted: set[bytes]) -> Counter[bytes]:
-    """How often each value is visible, when all that is wanted is, and what waited has come."""
+    """Count each visible value, once all wanted ones are visible and every delay has passed."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "x", "enable.auto.commit": False, **CLIENT}
     )

@@ -157,7 +157,7 @@ def put_back(bootstrap: str, dead_topic: str) -> str:
 def test_dead_letters_are_not_written_to_an_internal_topic(
     admin: AdminClient, bootstrap: str, new_name: NewName
 ) -> None:
-    """Whoever may configure a topic of his own would forge the offsets of all groups."""
+    """Else a user who may configure a topic of his own could forge the offsets of all groups."""
     topic, internal = f"{new_name('billing')}.retry", "__consumer_offsets"
     create_topic(admin, topic, 1, config={**POLICY, "retry.dead.letter.topic": internal})
     client = producer(bootstrap)

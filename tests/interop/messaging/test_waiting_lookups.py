@@ -1,4 +1,4 @@
-"""What waits is listed and cancelled from the command line, by whoever may."""
+"""Delayed records listed and cancelled from the command line, by authorised users."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Contestant:
         self.process.kill()
 
     def topics(self) -> dict[str, UUID]:
-        """Those that exist and have leaders, with their ids."""
+        """Return the existing topics that have leaders, with their ids."""
         answer = self.admin.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False), 12)
         return {
             topic.name: topic.topic_id

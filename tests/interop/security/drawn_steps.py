@@ -1,4 +1,4 @@
-"""What users do and may do, drawn from a seed: the same for every broker."""
+"""Users' requests and ACLs, drawn from a seed: the same for every broker."""
 
 from __future__ import annotations
 

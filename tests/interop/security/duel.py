@@ -52,7 +52,7 @@ REFUSALS = {
 
 
 def refused(shown: Any) -> bool:
-    """Whether any error in an outcome is one of authorisation."""
+    """Return whether any error in an outcome is an authorisation error."""
     if isinstance(shown, dict):
         return any(
             value in REFUSALS if key.endswith("error_code") else refused(value)
@@ -81,15 +81,15 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class Score:
-    """What came of it."""
+    """Outcome of a duel."""
 
     asked: int = 0
     refused: int = 0
-    """How many answers had an error."""
+    """Count of answers with an error."""
     differences: list[Difference] = field(default_factory=list)
     late: list[Difference] = field(default_factory=list)
-    """Those that were none any more a moment later: Apache Kafka's broker and its controller hear
-    of a change at different times. Access that differs, differs still."""
+    """Differences that vanished a moment later: Apache Kafka's broker and its controller learn of a
+    change at different times. A difference in access remains one."""
 
 
 class Duel:

@@ -1,4 +1,4 @@
-"""What Apache Kafka's brokers answer otherwise, though access is the same (GAPS.md).
+"""Known differences from Apache Kafka's answers where access is the same (GAPS.md).
 
 3.9 differs from 4, which we follow, in a few more answers.
 """
@@ -24,12 +24,12 @@ OF_GROUP_CONFIGS = 1 << 10 | 1 << 11
 
 
 def is_of_4_3(difference: Difference) -> bool:
-    """Whether Apache Kafka 4 and we differ for a reason that is known."""
+    """Return whether Apache Kafka 4 and ours differ for a known reason."""
     return difference.step.key is ApiKey.METADATA and _is_being_created(difference)
 
 
 def is_of_3_9(difference: Difference) -> bool:
-    """Whether Apache Kafka 3.9 and we differ for a reason that is known."""
+    """Return whether Apache Kafka 3.9 and ours differ for a known reason."""
     explains = _EXPLAINED.get(difference.step.key)
     return explains is not None and explains(difference)
 
@@ -85,7 +85,7 @@ def _without_config_errors(shown: Any) -> list[dict[str, Any]]:
 
 
 def _is_another_error(difference: Difference) -> bool:
-    """Who may ask is told something else: no matter of access."""
+    """Return whether the user has access with both, and only an error differs."""
     ours, theirs = map(_with_one_other_error, (difference.ours, difference.theirs))
     return bool(ours == theirs)
 

@@ -37,7 +37,7 @@ class Principal:
             raise
 
     def versions(self) -> dict[int, range]:
-        """What the broker serves, by API key."""
+        """Return the versions that the broker serves, by API key."""
         answer = self.ask(ApiVersionsRequest(), 0)
         return {one.api_key: range(one.min_version, one.max_version + 1) for one in answer.api_keys}
 

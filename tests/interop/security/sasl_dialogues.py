@@ -42,14 +42,14 @@ SCRAM_FIRST = b"n,,n=alice,r=nonce"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What is sent, and how its answer is read."""
+    """Bytes to send, and how to read the answer."""
 
     name: str
     content: bytes
     key: int = -1
     version: int = 0
     is_whole: bool = False
-    """Whether the content begins with a size of its own."""
+    """The content begins with a size of its own."""
 
 
 def request(name: str, message: Request, version: int, *, said: int | None = None) -> Frame:
@@ -156,7 +156,7 @@ FRAMES = (
 )
 BY_NAME = {frame.name: frame for frame in FRAMES}
 KNOWN = (handshake("PLAIN", 1), BY_NAME["right password in authenticate 2"])
-"""What makes a client known."""
+"""Frames that authenticate a client."""
 AMONG_TOKENS = tuple(
     (*before, other)
     for before in (
@@ -210,7 +210,7 @@ def held(port: int, frames: Sequence[Frame], tls: SSLContext | None = None) -> l
 
 
 def _shown(frame: Frame, answer: bytes) -> str:
-    """What of an answer is the same with every broker."""
+    """Return the part of an answer that is the same with every broker."""
     if frame in OTHERS:
         # A served answer that names the broker has ids, too, in which the code may occur by chance.
         is_refused = _ILLEGAL in answer and b"localhost" not in answer

@@ -61,7 +61,7 @@ class Client:
         return token
 
     def shows(self, name: str, token: Token) -> bool:
-        """Whether the owner's token is described."""
+        """Return whether the owner's token is described."""
         shown = self.as_user(
             name, "delegation-tokens", "--describe", "--owner-principal", f"User:{name}"
         )

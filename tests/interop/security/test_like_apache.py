@@ -1,4 +1,4 @@
-"""Who may do and see what is decided as by Apache Kafka's brokers: drawn sequences against both.
+"""Authorisation decided as by Apache Kafka's brokers: drawn sequences against both.
 
 Users, their rights and prohibitions, and requests of all APIs in all versions that both serve are
 drawn from a seed; the errors in the answers, and what can be seen in them, are the same. Long runs:

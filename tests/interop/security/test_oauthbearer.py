@@ -65,7 +65,7 @@ def guarded(new_broker: NewBroker, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def now_seconds() -> int:
-    """What time it is."""
+    """Return the current time."""
     return SystemClock().now_ms() // 1000
 
 

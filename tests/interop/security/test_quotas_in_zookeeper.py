@@ -113,6 +113,6 @@ def test_our_broker_and_apaches_share_their_quotas(tmp_path: Path) -> None:
 
 
 def rests_a_window(broker: BrokerProcess) -> bool:
-    """Whether a request makes its client rest for that long."""
+    """Return whether a request throttles its client for one quota window."""
     response = ask(broker, "anyone", MetadataRequest(topics=[]), 12)
     return bool(response.throttle_time_ms == WINDOW_MS)

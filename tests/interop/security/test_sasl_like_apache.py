@@ -58,7 +58,7 @@ def brokers(realm: Realm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def _compared(
     dialogues: Dialogues, ports: Iterable[int], tls: SSLContext | None = None
 ) -> list[list[str]]:
-    """What came of each dialogue, the same with both brokers."""
+    """Return the outcome of each dialogue; fail unless both brokers agree."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         ends = [list(pool.map(partial(held, port, tls=tls), dialogues)) for port in ports]
     different = [

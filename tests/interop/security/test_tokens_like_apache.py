@@ -56,7 +56,7 @@ GRANTS = (
     (AclOperation.CREATE_TOKENS, "User:bob", "User:alice"),
     (AclOperation.DESCRIBE_TOKENS, "User:alice", "User:bob"),
 )
-"""What on whom is allowed to whom."""
+"""Operation, principal it is allowed to, and user it is allowed on."""
 
 Periods = tuple[tuple[int, ...], tuple[int, ...]]
 """Of renewals and of expiries, in milliseconds."""

@@ -65,7 +65,7 @@ def test_streams_counts_each_word_once_when_its_coordinator_dies(
 
 
 def has_streams(tools: Tools, bootstrap: str) -> bool:
-    """Whether a broker works at the new level."""
+    """Return whether a broker works at the new level."""
     told = tools.check("features", "--bootstrap-server", bootstrap, "describe").lines
     [line] = [line for line in told if "streams.version" in line]
     return "FinalizedVersionLevel: 1" in line

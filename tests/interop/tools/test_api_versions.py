@@ -39,7 +39,7 @@ ERROR_CODE_AND_LENGTH = 10
 
 
 def listed(broker: BrokerProcess) -> Table:
-    """What a broker lists, as it is on the wire."""
+    """Return the API versions that a broker lists on the wire."""
     with wire.RawConnection.open(broker.port) as connection:
         answer = connection.ask(wire.api_versions_request())
     entries: Iterator[tuple[int, int, int]] = struct.iter_unpack(
@@ -135,7 +135,7 @@ OWN = [
     (r'cluster id "[\w-]{22}"', "cluster id"),
     ("'CONTROLLER'", "'PLAINTEXT'"),
 ]
-"""Where brokers may differ: how long their logs are, and which listener a controller has."""
+"""Permitted differences: the lengths of the logs, and the listener of a controller."""
 
 
 def test_quorum_of_one_answers_as_apaches(pair: tuple[BrokerProcess, ...]) -> None:

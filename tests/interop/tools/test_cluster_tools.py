@@ -55,7 +55,7 @@ class Trio(NamedTuple):
 
     @property
     def server(self) -> tuple[str, str]:
-        """What tools take."""
+        """Return the bootstrap arguments of the tools."""
         return ("--bootstrap-server", ",".join(one.bootstrap for one in self.brokers))
 
     def only(self, broker_id: int) -> tuple[str, str]:
@@ -63,14 +63,14 @@ class Trio(NamedTuple):
         return ("--bootstrap-server", self.brokers[broker_id].bootstrap)
 
     def znode(self, path: str) -> Any:
-        """What stands at a path, as JSON; None where there is nothing."""
+        """Return a znode's content, parsed as JSON; None without one."""
         if self.zookeeper.exists(path) is None:
             return None
         return json.loads(self.zookeeper.get(path)[0] or b"null")
 
     @property
     def controller(self) -> int:
-        """Which broker is controller."""
+        """Return the id of the controller."""
         return int(self.znode("/controller")["brokerid"])
 
     def state(self, topic: str, partition: int) -> tuple[int, list[int]]:
@@ -117,7 +117,7 @@ def create(tools: Tools, trio: Trio, topic: str, *options: str) -> None:
 
 
 def described(tools: Tools, trio: Trio, topic: str, broker_id: int) -> list[dict[str, str]]:
-    """What one broker's metadata say; nothing while it does not know the topic."""
+    """Describe a topic at one broker; empty while its metadata cache lacks the topic."""
     return partition_lines(
         tools.run("topics", "--describe", *trio.only(broker_id), "--topic", topic)
     )

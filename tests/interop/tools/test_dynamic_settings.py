@@ -34,7 +34,7 @@ def described(tools: Tools, broker: BrokerProcess, key: str) -> str:
 
 
 def is_taken(bootstrap: str) -> bool:
-    """Whether a record of 5 KB is."""
+    """Return whether a record of 5 KB is accepted."""
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
     failures: list[bool] = []
     producer.produce(TOPIC, LARGE, on_delivery=lambda error, _: failures.append(error is not None))

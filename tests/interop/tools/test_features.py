@@ -56,13 +56,13 @@ def features(tools: Tools, bootstrap: str, *words: str) -> Outcome:
 
 
 def described(tools: Tools, bootstrap: str) -> dict[str, tuple[str, ...]]:
-    """What the tool shows of each feature but its epoch."""
+    """Return the tool's output on each feature, without the epoch."""
     rows = DESCRIBED.findall(features(tools, bootstrap, "describe").output)
     return {name: tuple(cells[:3]) for name, *cells in rows if name not in OF_APACHE_ALONE}
 
 
 def walk(tools: Tools, broker: BrokerProcess) -> list[object]:
-    """What the tool says of each change, and what it shows after it."""
+    """Return the tool's output on each change, and the features after it."""
     said: list[object] = [described(tools, broker.bootstrap)]
     for words in CHANGES:
         outcome = features(tools, broker.bootstrap, *words)

@@ -42,7 +42,7 @@ def tools_4() -> Iterator[Tools]:
 
 
 def walk(tools: Tools, broker: BrokerProcess) -> list[object]:
-    """What the tool says of each step."""
+    """Return the tool's output on each step."""
 
     def configs(*words: str) -> list[str]:
         outcome = tools.run("configs", "--bootstrap-server", broker.bootstrap, *words)

@@ -81,7 +81,7 @@ def copiers(own_broker: BrokerProcess, tmp_path: Path) -> Iterator[list[Restarte
 
 
 class Progress:
-    """How far the copiers are: records in the targets, those of aborted transactions too."""
+    """The copiers' progress: records in the targets, including those of aborted transactions."""
 
     def __init__(self, bootstrap: str, copiers: list[Restarted]) -> None:
         self._consumer = Consumer(

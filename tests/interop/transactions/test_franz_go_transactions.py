@@ -8,7 +8,7 @@ EXPECTED = {
     "transactions": "0 2",
     "copied": "300 records, 300 distinct, committed to 300",
 }
-"""What Apache Kafka 4 makes each scenario print."""
+"""Output of each scenario against Apache Kafka 4."""
 
 
 def test_franz_go_sees_only_what_it_committed(bootstrap: str) -> None:

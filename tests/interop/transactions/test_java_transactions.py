@@ -32,7 +32,7 @@ EXPECTED = {
     "generation": "[CommitFailedException, 2]",
     "fenced-by-admin": f"[{FENCED}, 2/2, []]",
 }
-"""What Apache Kafka makes each scenario print; `Transactions.java` says what is what."""
+"""Output of each scenario against Apache Kafka; `Transactions.java` explains the values."""
 
 OTHERWISE = {
     (jars.CLIENTS_2, "fenced-by-admin"): "not there",
@@ -45,7 +45,7 @@ OTHERWISE = {
         )
     },
 }
-"""What differs by version: from 4.0 on, with transactions of version 2 (KIP-890), a client does not
+"""Differences by version: from 4.0 on, with transactions of version 2 (KIP-890), a client does not
 ask the coordinator before it sends, and each transaction has an epoch of its own."""
 
 

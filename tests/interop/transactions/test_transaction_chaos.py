@@ -65,7 +65,7 @@ Record = tuple[str, str]
 
 @dataclass(slots=True)
 class Told:
-    """What a writer said of one transaction; no state if it was never to be committed."""
+    """A writer's report on one transaction; no state if it was never to be committed."""
 
     records: dict[int, list[Record]] = field(default_factory=lambda: defaultdict(list))
     state: str = ""

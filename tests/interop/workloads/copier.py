@@ -32,7 +32,7 @@ librdkafka 2.16.1 never sends offsets again, and kafka-python 3.0.12 never a tra
 
 @dataclass(frozen=True, slots=True)
 class CopierOptions:
-    """What is copied, by which client."""
+    """Source, target and client of a copier."""
 
     client: str
     bootstrap: str

@@ -44,7 +44,7 @@ SETTINGS = {
 
 
 class Ledger:
-    """What the members of a group were given, and which commits were accepted."""
+    """Records delivered to the members of a group, and their accepted commits."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -53,7 +53,7 @@ class Ledger:
         self.broken: list[str] = []
 
     def count(self) -> int:
-        """How many different records were given."""
+        """Return the number of distinct records delivered."""
         with self.lock:
             return sum(map(len, self.seen.values()))
 
@@ -66,7 +66,7 @@ class LoadedMember(threading.Thread):
         self.owned: set[int] = set()
         self._ledger = group.ledger
         self._floors: dict[int, int] = {}
-        """What had been accepted of a partition when it was assigned."""
+        """Offsets already committed for each partition when it was assigned."""
         self._is_leaving = threading.Event()
         self._consumer = Consumer(
             {
@@ -210,7 +210,7 @@ class LoadedGroup:
         self._sent[_known(message.partition())] += 1
 
     def _committed(self) -> dict[int, int]:
-        """What a client is told that has just come."""
+        """Return the committed offsets as seen by a new client."""
         asked = [TopicPartition(self.name, partition) for partition in range(PARTITIONS)]
         options = {"bootstrap.servers": self.bootstrap, "group.id": self.name, **QUIET}
         with closing(Consumer(options)) as client:

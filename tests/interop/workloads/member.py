@@ -24,7 +24,7 @@ POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class MemberOptions:
-    """Who joins which group, and how."""
+    """Group and settings of a member."""
 
     client: str
     bootstrap: str
@@ -42,7 +42,7 @@ class MemberOptions:
 
 
 class Member(Protocol):
-    """What the loop needs of a client."""
+    """Interface that the loop needs of a client."""
 
     def poll(self) -> list[tuple[int, int]]:
         """Return partition and offset of what came within `POLL_SECONDS`."""

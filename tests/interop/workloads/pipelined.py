@@ -46,7 +46,7 @@ MAY_PASS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a producer produces."""
+    """Settings of a producer and its batches."""
 
     is_idempotent: bool
     acks: int

@@ -27,7 +27,7 @@ Placed = tuple[int, int, bytes]
 
 
 class Target(NamedTuple):
-    """Where records go."""
+    """Topic written to, and the rate."""
 
     topic: str
     partitions: int

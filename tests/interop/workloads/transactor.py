@@ -30,7 +30,7 @@ ABORTED_SHARE = 0.3
 
 @dataclass(frozen=True, slots=True)
 class TransactorOptions:
-    """Who writes where."""
+    """Client, identity and target topics of a transactor."""
 
     client: str
     bootstrap: str

@@ -1,4 +1,4 @@
-"""What one make wrote of share groups and their state, the other reads: Apache Kafka and ours."""
+"""Records of share groups and their state, written by Apache Kafka or ours, read by the other."""
 
 from __future__ import annotations
 

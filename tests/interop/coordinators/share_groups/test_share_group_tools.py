@@ -94,7 +94,7 @@ def walk(tools: Tools, bootstrap: str, directory: Path) -> list[object]:
 
 
 def said(outcome: Outcome, bootstrap: str) -> object:
-    """What a tool said of a broker, wherever that listens."""
+    """Return exit code, output and errors of a tool, with the broker's address masked."""
     lines = [" ".join(line.replace(bootstrap, "here").split()) for line in outcome.lines]
     errors = [line for line in outcome.errors.splitlines() if not line.startswith("\t")]
     return outcome.exit_code, lines, errors

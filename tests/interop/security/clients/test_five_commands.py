@@ -1,4 +1,4 @@
-"""What docs/security.md says of `make secure`, done: a secured broker, and its clients."""
+"""The steps of `make secure` in docs/security.md, carried out: a secured broker, its clients."""
 
 from __future__ import annotations
 

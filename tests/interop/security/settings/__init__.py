@@ -1,1 +1,1 @@
-"""What is set of users and listeners by tools, and kept secret."""
+"""Settings of users and listeners, made with tools, and the secrecy of passwords."""

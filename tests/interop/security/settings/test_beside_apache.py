@@ -118,7 +118,7 @@ class Pair(NamedTuple):
     own: BrokerProcess
 
     def answers(self, request: Any, version: int, said: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """What both say, as `said` reads it."""
+        """Return both brokers' answers, as `said` reads them."""
         apache, own = (said(ask(one.port, request, version)) for one in self)
         return apache, own
 

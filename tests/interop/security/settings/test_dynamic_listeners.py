@@ -68,7 +68,7 @@ def configs_of(tools: Tools, server: str, number: int, *more: str) -> Configs:
 
 
 def is_refused(port: int) -> bool:
-    """Whether nobody listens there."""
+    """Return whether no listener is open on the port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 

@@ -38,9 +38,9 @@ HOSTS = {
     "BARE": "::1",
     "EVERY": "[::]",
 }
-"""Those of the listeners, by name."""
+"""Addresses of the listeners, by name."""
 CONNECTED = {"ZONE": ("::1",), "NUMBER": ("::1",), "BARE": ("::1",), "EVERY": ("127.0.0.1", "::1")}
-"""Where clients of these listeners connect; those of others, at 127.0.0.1."""
+"""Addresses that clients of these listeners connect to; for others it is 127.0.0.1."""
 WAYS = [(name, host) for name in HOSTS for host in CONNECTED.get(name, ("127.0.0.1",))]
 TIMEOUT_SECONDS = 60
 
@@ -68,7 +68,7 @@ Told = dict[tuple[str, str], tuple[str, int, str]]
 
 @pytest.fixture(scope="module")
 def told_by_apache(tmp_path_factory: pytest.TempPathFactory, ports: dict[str, int]) -> Told:
-    """What `told` finds at Apache Kafka 4.3.1, which has stopped."""
+    """Return the findings of `told` at Apache Kafka 4.3.1, which has stopped."""
     directory = tmp_path_factory.mktemp("apache")
     apache = apache_4(directory, properties(ports), port=ports["FOUR"])
     try:

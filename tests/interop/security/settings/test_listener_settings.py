@@ -82,7 +82,7 @@ def test_a_listeners_key_store_is_changed_and_stays_so(
 
 
 def logs_in(broker: SecuredBroker, password: str) -> bool:
-    """Whether PLAIN lets alice in with this password."""
+    """Return whether PLAIN lets alice in with this password."""
     admin = AdminClient(
         {
             "bootstrap.servers": broker.ports.bootstrap("SASL_PLAINTEXT"),

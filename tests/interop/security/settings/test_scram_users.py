@@ -46,7 +46,7 @@ class Place(NamedTuple):
         return ("--bootstrap-server", self.ours.bootstrap)
 
     def logs_in(self, user: str, password: str, mechanism: str = "SCRAM-SHA-256") -> bool:
-        """Whether our broker lets this user in."""
+        """Return whether our broker lets this user in."""
         admin = AdminClient(
             {
                 "bootstrap.servers": f"127.0.0.1:{self.sasl_port}",
@@ -72,7 +72,7 @@ class Place(NamedTuple):
         return {info.mechanism.name: info.iterations for info in answer.scram_credential_infos}
 
     def stored(self, path: str) -> dict[str, str] | None:
-        """What stands in a configuration node; None without one."""
+        """Return the content of a configuration znode; None without one."""
         client = KazooClient(self.zookeeper.address)
         client.start()
         try:
