@@ -27,7 +27,7 @@ PLENTY_BYTES = 2**40
 KEPT_BYTES = 1536 * 1024
 """The default of `connection.buffer.max.bytes`."""
 SOCKET_BYTES = 1 << 16
-"""What each socket's buffers hold, whatever the machine is set to: little beside long answers."""
+"""Size of each socket's buffers, whatever the machine's setting: little beside long answers."""
 
 
 class ScriptedDispatcher:

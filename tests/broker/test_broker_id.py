@@ -1,4 +1,4 @@
-"""Which id a broker has: the configured one, else the one on disk, else one it is given."""
+"""The id of a broker: the configured one, else the one on disk, else a generated one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line does with keys that are about processes, not about brokers."""
+"""Keys about processes, not brokers, on the command line."""
 
 from __future__ import annotations
 

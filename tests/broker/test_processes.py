@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.process
 
 FILE_BYTES_LIMIT = 2_000_000
-"""Where the full disk is: a limit on every file of the process stands in for it."""
+"""Size of the full disk: a limit on every file of the process stands in for it."""
 
 CHUNK = bytes(200_000)
 SMALL_INDEXES = {"log.index.size.max.bytes": "100000"}
@@ -83,7 +83,7 @@ def produce(broker: BrokerProcess, topic: str, value: bytes = b"v") -> ErrorCode
 
 
 def leader_of(broker: BrokerProcess, topic: str) -> tuple[ErrorCode, int, list[int]]:
-    """What Metadata says of a topic's first partition: error, leader, offline replicas."""
+    """Return error, leader and offline replicas of a topic's first partition in Metadata."""
     request = MetadataRequest(topics=[MetadataRequest.Topic(name=topic)])
     [partition] = ask(broker, request, 8).topics[0].partitions
     return ErrorCode(partition.error_code), partition.leader_id, partition.offline_replicas
@@ -102,7 +102,7 @@ def read_offsets(broker: BrokerProcess, topic: str) -> list[int]:
 
 
 def last_run(broker: BrokerProcess) -> str:
-    """What the last start has printed so far."""
+    """Return the output of the last start so far."""
     text = broker.output_path.read_text(encoding="utf-8")
     return text[text.rfind("--- start") :]
 

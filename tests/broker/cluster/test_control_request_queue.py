@@ -1,4 +1,4 @@
-"""Who is obeyed: the newest controller that this broker has heard, by whatever request."""
+"""Control requests are accepted from the controller with the highest epoch seen, in any request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker still knows of a topic once it is deleted: nothing that a new one could inherit."""
+"""A broker keeps nothing of a deleted topic that a new topic of that name could inherit."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_broker_that_stops_leading_sends_members_and_committers_away(tmp_path: P
 def test_positions_that_were_being_read_when_the_leadership_went_are_no_answer(
     tmp_path: Path,
 ) -> None:
-    """Whoever leads now may have newer ones."""
+    """The new leader may have newer ones."""
     topic = OffsetFetchRequest.Group.Topic(name="flights", partition_indexes=list(range(500)))
     group = OffsetFetchRequest.Group(group_id=GROUP, topics=[topic])
 

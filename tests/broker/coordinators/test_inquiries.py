@@ -1,4 +1,4 @@
-"""What is asked of other transaction coordinators: gathered while one question is under way."""
+"""Requests to other transaction coordinators: gathered while one is under way."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Asking:
         self.sent: list[tuple[int, AddPartitionsToTxnRequest]] = []
         self.told: list[tuple[str, Codes]] = []
         self.failures: list[Exception] = []
-        """What the next attempts to send come to."""
+        """Errors that the next attempts to send raise."""
         self._answered: list[Callable[[AddPartitionsToTxnResponse | None], None]] = []
         self.inquiries = Inquiries(self._send)
 

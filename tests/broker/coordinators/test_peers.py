@@ -1,4 +1,4 @@
-"""What coordinators ask of other brokers: whom, and when they stop to wait."""
+"""Requests of coordinators to other brokers: their destination and their timeout."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SlowLink:
 
 
 class SlowLinks(dict[tuple[int, str], SlowLink]):
-    """Those to other brokers, by broker and purpose."""
+    """Links to other brokers, by broker and purpose."""
 
     def link(self, broker_id: int, purpose: str) -> SlowLink:
         return self.setdefault((broker_id, purpose), SlowLink())

@@ -1,4 +1,4 @@
-"""What leaders ask transaction coordinators, here and on other brokers."""
+"""Requests of partition leaders to transaction coordinators, here and on other brokers."""
 
 from __future__ import annotations
 

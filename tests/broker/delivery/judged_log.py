@@ -1,4 +1,4 @@
-"""What a log with delays ought to hold, found by reading all of it: no index, no queue."""
+"""The expected state of a log with delays, found by reading all of it: no index, no queue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Waited:
     record: Record
     """As its producer sent it, under the offset at which it waited."""
     stated_ms: int | None
-    """When it was to be delivered at the earliest; None in a transaction without its end."""
+    """Earliest delivery time; None in a transaction without its end."""
     ready_at: int
     """Offset of what made it ready: its own batch, or the end of its transaction."""
     is_cancelled: bool = False
@@ -93,7 +93,7 @@ def _end(found: JudgedLog, batch: memoryview) -> None:
 
 
 def _cancel(found: JudgedLog, offsets: Iterable[int]) -> None:
-    """What was delivered by now stays delivered."""
+    """Mark as cancelled the records not delivered yet; a delivered one stays delivered."""
     for offset in found.waited.keys() & set(offsets) - set(found.delivered_sources):
         found.waited[offset].is_cancelled = True
 

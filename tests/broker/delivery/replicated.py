@@ -77,7 +77,7 @@ class AtOnce:
 
 
 class NoDeadLetters:
-    """Where dead letters go in a test that has none."""
+    """Dead letter queue of a test that expects no dead letter."""
 
     async def send(self, topic: str, index: int, batch: bytearray) -> ErrorCode:
         raise AssertionError((topic, index, batch))
@@ -146,7 +146,7 @@ class Replica:
         self.begin_life()
 
     def append(self, batch: memoryview) -> AppendInfo:
-        """What the leader does with a client's batch."""
+        """Append a client's batch as the leader does."""
         now_ms = self.clock.now_ms()
         try:
             return self.partition.append_records(batch, -1, FROM_CLIENT, now_ms)
@@ -155,7 +155,7 @@ class Replica:
             return self.partition.append_records(ready, -1, FROM_RECOMPRESSION, now_ms)
 
     def append_marker(self, batch: memoryview) -> AppendInfo:
-        """What the leader does with the end of a transaction."""
+        """Append the end of a transaction as the leader does."""
         return self.partition.append_records(batch, -1, FROM_COORDINATOR, self.clock.now_ms())
 
     def fetch_from(self, leader: Replica, most_batches: int) -> None:
@@ -166,7 +166,7 @@ class Replica:
         self.log.advance_high_watermark(self.log.log_end_offset)
 
     def truncate_where_it_differs_from(self, leader: Replica) -> None:
-        """What a follower does first: power that fails may bring back what was cut off."""
+        """Truncate first, as a follower does: a power failure may bring back truncated records."""
         theirs = {
             header.base_offset: header.crc for header in map(parse_header, _batches(leader.log))
         }

@@ -1,4 +1,4 @@
-"""What one partition may keep in memory of records that wait, and what happens beyond."""
+"""Bounds on the memory that delayed records take per partition, and behaviour beyond them."""
 
 from __future__ import annotations
 

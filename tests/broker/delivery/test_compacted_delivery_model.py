@@ -223,7 +223,7 @@ def test_compaction_leaves_what_delivery_needs_and_the_last_value_of_each_key(se
 
 
 def drop_what_waits(patch: pytest.MonkeyPatch) -> None:
-    """Whatever lies before the last delivery is taken for delivered."""
+    """Take all records before the last delivery for delivered."""
 
     def too_far(job: Any, filesystem: Any) -> Any:
         bounds = find_bounds(job, filesystem)

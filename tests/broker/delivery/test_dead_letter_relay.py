@@ -1,4 +1,4 @@
-"""What the relay of dead letters says of a producer that their topic does not know any more."""
+"""Warnings of the dead letter relay when the dead letter topic no longer knows its producer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Retrying(Replica):
         super().__init__(1, RETRYING)
         self.dead_letters = self
         self.batches: list[bytes] = []
-        """What was sent to the topic of dead letters."""
+        """Batches sent to the dead letter topic."""
         self._producers = 0
 
     async def send(self, topic: str, index: int, batch: bytearray) -> ErrorCode:

@@ -1,4 +1,4 @@
-"""What goes wrong while records are handed over: death at each step, a full disk, and the like."""
+"""Faults during delivery: death at each step, a full disk, and the like."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def test_retention_leaves_what_tells_when_records_are_due_that_wait() -> None:
 
 
 def test_a_leader_forgets_a_delivery_with_the_log() -> None:
-    """What comes then is due by what the log says, as it is to the next leader."""
+    """The next append is due by the log, as it is for the next leader."""
 
     async def scenario() -> None:
         replica = Replica(1, DELAYING)

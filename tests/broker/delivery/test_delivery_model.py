@@ -67,7 +67,7 @@ class Scenario:
         await self.settle()
 
     def steps(self) -> dict[Callable[[], Coroutine[Any, Any, object]], int]:
-        """What may happen, and how often it does."""
+        """Return the possible steps, with their weights."""
         return {
             self.produce: 8,
             self.repeat: 1,

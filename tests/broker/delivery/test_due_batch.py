@@ -1,4 +1,4 @@
-"""What is delivered once a clock that was ahead has been set right."""
+"""Delivery after a clock that was ahead has been set right."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def send(replica: Replica, *delays_ms: int) -> None:
 
 
 def values(replica: Replica) -> list[int]:
-    """What was delivered."""
+    """Return the values delivered."""
     return [int(one.record.value or b"") for one in judge(replica.log).delivered]
 
 

@@ -135,7 +135,7 @@ def test_an_answer_that_does_not_help_leaves_everything_as_it_was() -> None:
 
 @pytest.mark.parametrize("is_led_by_another", [True, False])
 def test_a_batch_that_is_too_large_is_halved_until_it_is_taken(*, is_led_by_another: bool) -> None:
-    """What is noted of a smaller one is committed before it is sent."""
+    """The note of a smaller batch is committed before that is sent."""
     count, most = 2 * MOST_RECORDS, 7
     leader = Leader(positions(count), [], DeadLetterLog(most=most))
     plan, chance = leader.begin(), Random(7)

@@ -1,4 +1,4 @@
-"""What waits is listed in its order, page by page, and cancelled by its place."""
+"""Delayed records are listed in delivery order, page by page, and cancelled by offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an embedded broker cannot be is refused when it is made, by the name of the argument."""
+"""Invalid arguments of an embedded broker are refused in its constructor, by name."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def test_an_answer_knows_whether_its_session_has_gone_on_since() -> None:
 
 
 def steps_of(steps: Generator[None, None, Opened]) -> tuple[int, Opened]:
-    """How many there are, and what they bring."""
+    """Return the number of steps, and their result."""
     count = 0
     while True:
         try:

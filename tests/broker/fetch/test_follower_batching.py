@@ -1,4 +1,4 @@
-"""When answers to a follower are held back: as long as that gains something."""
+"""Answers to a follower are delayed for larger batches as long as that gains something."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.fetch.follower_batching import LONGEST_PAUSE, FollowerBatching
 
 
 def answers_at_once(pace: FollowerBatching) -> int:
-    """How many are given at once before the next is held back."""
+    """Return the number of answers sent at once before the next delayed one."""
     count = 0
     while not pace.is_worthwhile():
         count += 1

@@ -1,4 +1,4 @@
-"""Who gives way when there is no slot left for a fetch session: a test for each rule of KIP-227."""
+"""Eviction of fetch sessions from a full cache: a test for each rule of KIP-227."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Cache:
         self._epochs[session_id] += 1
 
     def has(self, session_id: int) -> bool:
-        """Whether a session is known, as its reader finds out."""
+        """Return whether a session is cached, as its reader finds out."""
         request = _request([], session_epoch=99)
         request.session_id = session_id
         with pytest.raises(ApiError) as caught:

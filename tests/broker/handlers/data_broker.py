@@ -84,7 +84,7 @@ class DataBroker(OneBroker):
         await self.ask(DeleteTopicsRequest(topic_names=[name], timeout_ms=10_000), 5)
 
     def call(self, request: Request, version: int, client_id: str | None = "a-client") -> Any:
-        """Whatever the handler returns, without waiting for it."""
+        """Return the handler's result, without waiting for it."""
         frame = memoryview(bytearray(request.encode(version)))
         return self.call_frame(type(request), frame, version, client_id)
 
@@ -104,7 +104,7 @@ class DataBroker(OneBroker):
         return ROUTES[int(request.API_KEY)].handler(context, request)
 
     def context(self, version: int, client_id: str | None = "a-client") -> Context:
-        """That of a request."""
+        """Return the context of a request."""
         return Context(
             self.services,
             version,

@@ -73,7 +73,7 @@ class OneBroker:
 
     @property
     def tasks(self) -> set[asyncio.Task[Any]]:
-        """Those that run now."""
+        """Return the running tasks."""
         return set(self.supervision._tasks)
 
     @property
@@ -110,7 +110,7 @@ class OneBroker:
         assert self.take_failures() == []
 
     def take_failures(self) -> list[str]:
-        """What has failed unforeseen since this was asked for last."""
+        """Return the unforeseen failures since the last call."""
         failed = list(self.supervision.failures.elements())
         self.supervision.failures.clear()
         return failed

@@ -146,9 +146,9 @@ CASES = (
 )
 
 OPEN = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
-"""What everybody may ask."""
+"""APIs that need no authorisation."""
 FILTERED = {ApiKey.LIST_GROUPS, ApiKey.LIST_TRANSACTIONS, ApiKey.DESCRIBE_CLUSTER}
-"""What refuses nobody, and leaves out what the client may not see: tests of their own, below."""
+"""APIs that refuse no one but leave out what the client may not see: tested separately, below."""
 OF_ONE_BROKER = {
     *(ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
     *(ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE),
@@ -156,8 +156,8 @@ OF_ONE_BROKER = {
     *(ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, ApiKey.UNREGISTER_CONTROLLER),
     *(ApiKey.UNREGISTER_BROKER, ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY),
 }
-"""What clusters do not serve: see `groups/test_consumer_groups.py`, `brokers/test_quorum.py` and
-`brokers/test_client_metrics.py`."""
+"""APIs that clusters do not serve: see `groups/test_consumer_groups.py`, `brokers/test_quorum.py`
+and `brokers/test_client_metrics.py`."""
 OF_SHARE_COORDINATION = {
     *(ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE),
     *(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
@@ -166,9 +166,10 @@ OF_SHARE_COORDINATION = {
     *(ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
 }
-"""What `tests/broker/handlers/groups/test_share_groups.py` and `test_share_group_state.py` test."""
+"""APIs that `tests/broker/handlers/groups/test_share_groups.py` and `test_share_group_state.py`
+test."""
 OF_SHARE_GROUPS = {ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
-"""What `tests/broker/handlers/share_groups/test_membership.py` tests."""
+"""APIs that `tests/broker/handlers/share_groups/test_membership.py` tests."""
 OF_SECURITY = {
     *(ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS),
     *(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS),
@@ -176,7 +177,7 @@ OF_SECURITY = {
     *(ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN),
     *(ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS),
 }
-"""What `tests/broker/handlers/security/` tests."""
+"""APIs that `tests/broker/handlers/security/` tests."""
 
 
 def with_needs(needs: Iterable[Need]) -> AclAuthorizer:

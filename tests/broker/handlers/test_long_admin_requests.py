@@ -24,7 +24,7 @@ MANY = 100
 
 
 async def turns_of_others(broker: OneBroker, request: Request, version: int) -> int:
-    """How often others could do something while a request was served."""
+    """Return the turns that other tasks got while a request was served."""
     taken = 0
 
     async def others() -> None:

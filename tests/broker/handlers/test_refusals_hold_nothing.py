@@ -116,7 +116,7 @@ def test_end_of_transaction_without_coordinator_is_freed_with_its_answer(tmp_pat
 
 
 async def kept(broker: OneBroker, request: Request, version: int) -> Counter[str]:
-    """What only the garbage collector could free of a few requests, by types."""
+    """Count the objects of a few requests that only the garbage collector could free, by type."""
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)

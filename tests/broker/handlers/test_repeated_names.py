@@ -1,4 +1,4 @@
-"""What a request names again is answered once: a few bytes must not cost all there is of it."""
+"""Duplicate names in a request are answered once: a few bytes must not cost a large answer each."""
 
 from __future__ import annotations
 

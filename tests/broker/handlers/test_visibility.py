@@ -1,4 +1,4 @@
-"""What a client may not see is left out of lists, and nothing it is refused has happened."""
+"""Lists omit resources that a client may not describe, and a refused request has no effect."""
 
 from __future__ import annotations
 

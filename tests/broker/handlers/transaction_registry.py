@@ -51,7 +51,7 @@ class TransactionRegistry(TransactionCoordinators):
         self.partitions: set[Key] = set()
         """In the transaction of whoever asks."""
         self.refusal = ErrorCode.NONE
-        """What to say of everything instead."""
+        """Error code that replaces all answers."""
         self.questions: list[tuple[str, int, int, tuple[Key, ...], bool]] = []
         self.is_slow = False
         self._waiting: list[tuple[Answers, Callable[[Answers], None]]] = []

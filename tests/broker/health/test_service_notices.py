@@ -1,4 +1,4 @@
-"""What a service manager hears, and that nobody is told anything who does not ask."""
+"""Notices to a service manager, sent only where one asks for them."""
 
 from __future__ import annotations
 

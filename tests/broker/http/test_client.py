@@ -1,4 +1,4 @@
-"""What command lines say when they are used wrongly, or by somebody who may not look up."""
+"""Errors of the command lines on wrong usage, and on users without access to look-ups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECURED = {"key.index.user": "anna", "key.index.password": "sesame"}
 
 @pytest.fixture
 def endpoint() -> Iterator[str]:
-    """Where nobody but anna is let in."""
+    """Serve an endpoint that admits only anna."""
     config = config_of(SECURED)
     served = HttpEndpoint(
         "lookups", "127.0.0.1", 0, protection_of(config, guard_of_lookups(config))

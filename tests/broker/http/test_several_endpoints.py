@@ -27,7 +27,7 @@ MORE = "there may be more: these are as many as --limit asks for\n"
 
 
 class Broker:
-    """What a broker says at its endpoint: it leads some partitions of a topic."""
+    """Endpoint of a broker that leads some partitions of a topic."""
 
     def __init__(self, number: int, leads: dict[int, list[int]], others: dict[int, int]) -> None:
         """`leads` has offsets that wait; `others` the leaders of the other partitions."""
@@ -96,7 +96,7 @@ def brokers() -> Iterator[list[Broker]]:
 
 @pytest.fixture
 def down() -> Iterator[str]:
-    """Where nobody listens."""
+    """Yield an address with no listener."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{held.getsockname()[1]}"

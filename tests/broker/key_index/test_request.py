@@ -1,4 +1,4 @@
-"""What clients may ask for, and what is wrong with the rest."""
+"""Valid look-up requests, and the errors of invalid ones."""
 
 from __future__ import annotations
 

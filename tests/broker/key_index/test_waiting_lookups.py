@@ -1,4 +1,4 @@
-"""What clients may ask for of what waits."""
+"""Valid requests for lists of delayed records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a failed log directory comes to: the controller hears of it, or the broker ends."""
+"""A failed log directory is reported to the controller, or the broker exits."""
 
 from __future__ import annotations
 

@@ -338,7 +338,7 @@ def test_watermarks_of_other_logs_are_written_though_they_are_the_same_numbers(
 def test_retention_has_a_damaged_delay_index_made_anew_and_goes_on_with_its_next_pass(
     logs: LogDirectories, thread: DiskThread, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where a broker follows, nobody else would meet the damage."""
+    """A broker that only follows has no other reader to meet the damage."""
     config = dataclasses.replace(CONFIG, delivery_delay_enable=True)
     log = logs.create("letters", 0, TOPIC_ID, config, NOW_MS)
     for _ in range(12):

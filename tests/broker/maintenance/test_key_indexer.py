@@ -1,4 +1,4 @@
-"""Which segments get an index, and what becomes of those that cannot."""
+"""Segments that get an index, and the handling of those that cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which logs the cleaner cleans when something is amiss with one of them."""
+"""Logs that the cleaner cleans while something is amiss with one of them."""
 
 from __future__ import annotations
 

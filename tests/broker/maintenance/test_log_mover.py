@@ -211,7 +211,7 @@ def test_what_nobody_foresaw_ends_one_move_alone(logs: LogDirectories) -> None:
 
 
 def test_log_in_which_records_may_wait_by_now_stays(logs: LogDirectories) -> None:
-    """What waits is kept in files beside the log, which its copy would not have."""
+    """Delayed records are tracked in files beside the log, which its copy would not have."""
     log, other = begin(logs, "first"), begin(logs, "second")
     delaying = replace(CONFIG, delivery_delay_enable=True)
 

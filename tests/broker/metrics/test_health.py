@@ -1,4 +1,4 @@
-"""Which partitions keep a broker from being restarted."""
+"""Partitions that prevent the restart of a broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker tells over its Unix socket, and that nobody can spoil it for others."""
+"""Answers of a broker's Unix socket, which no client can block for others."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from protocol.headers import RequestHeader
 
 Answer = bytes | None
-"""What goes back; None hangs up."""
+"""Response frame; None closes the connection."""
 
 LIMIT = 1 << 20
 

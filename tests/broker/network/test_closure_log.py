@@ -1,4 +1,4 @@
-"""Why connections were closed is told, and strangers cannot fill the disk with it."""
+"""Reasons for closed connections are logged, and strangers cannot fill the disk with them."""
 
 from __future__ import annotations
 

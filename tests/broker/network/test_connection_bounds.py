@@ -1,4 +1,4 @@
-"""What one peer can make a broker hold, and for how long; who owns the bytes it sent."""
+"""Bounds on the memory that one peer can take and on the time; ownership of received bytes."""
 
 from __future__ import annotations
 

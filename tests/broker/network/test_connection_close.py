@@ -1,4 +1,4 @@
-"""How a connection ends: queued answers leave first, and nobody is waited for without end."""
+"""Closing a connection: queued answers leave first, and no wait is endless."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def full(connection: Connection) -> None:
 
 
 async def rest(wire: Wire) -> int:
-    """How many bytes come until the connection ends."""
+    """Return the number of bytes received until the connection ends."""
     wire.writer.transport.resume_reading()  # type: ignore[attr-defined]
     async with asyncio.timeout(60):
         return len(await wire.reader.read())

@@ -1,4 +1,4 @@
-"""Who comes to a Kafka port by mistake is named in the log."""
+"""Clients of another protocol at a Kafka port are named in the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who owns received bytes, and what they cost before they have come."""
+"""Ownership of received bytes, and the memory they take before they arrive."""
 
 from __future__ import annotations
 

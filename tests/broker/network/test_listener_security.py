@@ -1,4 +1,4 @@
-"""What a listener does with a new connection, by its security protocol."""
+"""Treatment of a new connection by a listener's security protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node's file comes to, with the directories there are."""
+"""A node's file resolved to brokers, given the existing directories."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_the_time_that_a_broker_takes_to_answer_counts() -> None:
 
 
 def test_nobody_is_restarted_while_zookeeper_is_away() -> None:
-    """What they know of replicas is of before, and none of them could start again."""
+    """The brokers' view of replicas is stale, and none of them could start again."""
     steps: list[str] = []
     brokers = [Broker(0, steps), Broker(1, steps)]
     brokers[1].is_cut_off = True

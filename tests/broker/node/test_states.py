@@ -1,4 +1,4 @@
-"""What can happen to a broker of a node, and how long it is waited for."""
+"""State transitions of a node's broker, and the delays between restarts."""
 
 from __future__ import annotations
 

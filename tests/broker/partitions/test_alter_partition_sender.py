@@ -37,7 +37,7 @@ class Proposer:
     """A partition that proposes again until the controller agrees."""
 
     fails = 0
-    """How often it raises before it hears what was decided."""
+    """Number of errors raised before the decision arrives."""
 
     topic, topic_id = "flights", TOPIC_ID
 
@@ -67,7 +67,7 @@ class SlowController:
         self._under_way = self.most_at_once = 0
         self.sizes: list[int] = []
         self.asked_ms: list[int] = []
-        """When, since the first request."""
+        """Times of the requests, since the first one."""
         self.members: list[tuple[int, int]] = []
         """Of all requests, with the epochs of their brokers."""
 
@@ -107,10 +107,10 @@ class SlowController:
 
 
 class Outcome(NamedTuple):
-    """What came of proposals that all partitions made at once."""
+    """Outcome of proposals made by all partitions at once."""
 
     codes: list[list[ErrorCode]]
-    """What each partition heard."""
+    """Error codes received, by partition."""
     failures: Counter[str]
     """Errors that nobody foresaw."""
 

@@ -140,7 +140,7 @@ class Group:
 
 
 class OneFileSystem:
-    """What goes wrong with the first file of each log, the log knows what to make of."""
+    """File system that fails the first file of each log, with errors that the log handles."""
 
     def __init__(self, syncs_together: bool) -> None:
         self.syncs_together = syncs_together

@@ -1,4 +1,4 @@
-"""What a leader makes of what its followers fetch: the high watermark, and who is in sync."""
+"""Effects of follower fetches on the leader: the high watermark and the ISR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the controller tells a broker to do with its replicas: lead, follow, stop, delete."""
+"""The controller's instructions for replicas: lead, follow, stop, delete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often addresses may connect."""
+"""Connection creation rate, limited by address."""
 
 from __future__ import annotations
 

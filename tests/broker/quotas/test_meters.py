@@ -1,4 +1,4 @@
-"""What clients have used, kept for so many of them."""
+"""Usage of clients, kept for a bounded number of them."""
 
 from __future__ import annotations
 

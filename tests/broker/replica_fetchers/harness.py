@@ -1,4 +1,4 @@
-"""What partitions need around them: a clock that is turned by hand, and a controller that notes."""
+"""Surroundings of partitions: a manual clock, and a controller that records proposals."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class Ensemble:
         self.threads = ThreadPoolExecutor(2)
         self.disk_thread = DiskThread()
         self.links: list[str] = []
-        """What the open ones are for."""
+        """Purposes of the open links."""
         self.nodes: dict[int, Node] = {}
         for node_id in range(count):
             self.nodes[node_id] = Node(self, node_id, directory / str(node_id))

@@ -240,7 +240,7 @@ def test_an_unforeseen_error_while_waiting_is_the_clients_and_leaves_nothing(
 
 
 def test_a_new_follower_begins_within_a_batch_where_its_leader_does(tmp_path: Path) -> None:
-    """What DeleteRecords leaves need not begin where a batch does."""
+    """DeleteRecords may leave a log start offset within a batch."""
 
     async def scenario(nodes: Ensemble) -> None:
         nodes.lead(0, isr=[0], epoch=0, told=[0])

@@ -68,7 +68,7 @@ def test_what_is_far_behind_has_a_connection_of_its_own_until_it_has_caught_up(
 
 
 class Fetcher:
-    """What a lane asks of a fetcher, written down."""
+    """Fetcher that records a lane's calls."""
 
     def __init__(self) -> None:
         self.has: set[object] = set()

@@ -1,4 +1,4 @@
-"""What a fetcher does while some of its partitions wait: it asks for the others, and rests."""
+"""A fetcher with delayed partitions fetches the others, and rests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Leader:
         self._answers = answers
         self._session: set[int] = set()
         self.asked: list[tuple[int, tuple[int, ...]]] = []
-        """When, in milliseconds, and for which partitions."""
+        """Time in milliseconds and partitions of each request."""
 
     async def ask(self, request: Request, version: int) -> FetchResponse:
         assert isinstance(request, FetchRequest)

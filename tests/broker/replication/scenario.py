@@ -116,7 +116,7 @@ class Scenario:
         }
 
     def run(self, command: str) -> list[str]:
-        """What a command comes to, line by line."""
+        """Return the output of a command, line by line."""
         name, *words = command.split()
         options = {
             key.replace("-", "_"): value
@@ -270,7 +270,7 @@ class Scenario:
 
 
 def _parting(log: ListLog, leader: ListLog) -> tuple[int, int] | None:
-    """Where the leader says that its history parts from the follower's (KIP-595)."""
+    """Return the point where the leader's history diverges from the follower's (KIP-595)."""
     epoch = log.latest_epoch
     if epoch < 0:
         return None

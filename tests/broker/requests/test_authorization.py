@@ -1,4 +1,4 @@
-"""What handlers ask is decided, and told where it has to be."""
+"""Authorisation requested by handlers is decided, and logged where it has to be."""
 
 from __future__ import annotations
 

@@ -266,7 +266,7 @@ def test_long_fetch_that_waits_hears_of_what_came_while_it_was_read(tmp_path: Pa
 
 
 def test_long_produce_whose_leader_changed_meanwhile_acknowledges_nothing(tmp_path: Path) -> None:
-    """What stands at its offsets by then may be what another leader has put there."""
+    """Another leader's records may stand at its offsets by then."""
     request = produce()
     request.acks = -1
     request = ProduceRequest.decode(12, memoryview(bytearray(request.encode(12))))

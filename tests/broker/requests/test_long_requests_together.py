@@ -1,4 +1,4 @@
-"""What long requests of many connections may hold together (`queued.max.request.elements`)."""
+"""The joint bound on long requests of many connections (`queued.max.request.elements`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 def blocks_of_one() -> int:
-    """What a decoded request takes, in blocks of Python's allocator.
+    """Return the size of a decoded request, in blocks of Python's allocator.
 
     It takes microseconds to count them; to look for the elements holds up the loop.
     """

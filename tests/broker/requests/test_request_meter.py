@@ -1,4 +1,4 @@
-"""What requests cost their clients, and how long those have to rest."""
+"""Quota usage of requests, and the throttle times of their clients."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def outcomes(deferred: Deferred[int]) -> list[object]:
-    """What arrives, as it arrives."""
+    """Return the list that the results are added to as they arrive."""
     seen: list[object] = []
     deferred.then(seen.append, seen.append)
     return seen

@@ -1,4 +1,4 @@
-"""How a process's file descriptors are shared out, and what is said when they run out."""
+"""The division of a process's file descriptors, and the log lines when they run out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the audit log tells, and how often."""
+"""Content and rate limit of the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what is known before anybody is served."""
+"""ACLs are loaded before the first client is served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the configuration and the JAAS file say of the way to ZooKeeper."""
+"""Protection of the connection to ZooKeeper by the configuration and the JAAS file."""
 
 from __future__ import annotations
 

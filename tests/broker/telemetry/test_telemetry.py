@@ -1,4 +1,4 @@
-"""Who is asked for which metrics, when they may push, and what is kept of that."""
+"""Metrics requested from clients, the push interval, and the state kept of them."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_instances_are_bounded_expire_and_end_with_their_connection() -> None:
 
 
 def metrics(*named: tuple[str, str, float], temporality: int = 2) -> bytes:
-    """What a client pushes: kind, name and value."""
+    """Return a client's push: kind, name and value."""
     data = MetricsData()
     resource = data.resource_metrics.add()
     resource.resource.attributes.add(key="zone").value.string_value = "here"

@@ -1,4 +1,4 @@
-"""What fails while markers are written costs no other transaction, and is tried again."""
+"""A failure to write markers affects no other transaction, and is retried."""
 
 from __future__ import annotations
 

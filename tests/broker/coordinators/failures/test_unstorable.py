@@ -1,4 +1,4 @@
-"""What a group's log cannot hold, or nearly cannot: it is answered, and the group goes on."""
+"""Values too large for a group's log are refused or stored, and the group goes on."""
 
 from __future__ import annotations
 

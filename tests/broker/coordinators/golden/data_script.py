@@ -54,7 +54,7 @@ MIB = 1 << 20
 OFFSET_FIELDS = ("base_offset", "log_start_offset", "current_txn_start_offset")
 LEFT_OUT = ("error_message", "current_leader", "diverging_epoch", "snapshot_id", "topic_id")
 OF_GROUPS = ("commit", "join", "sync", "leave", "delete", "delete-offsets")
-"""What `golden_script` has and `transaction_script` has not, or calls otherwise."""
+"""Commands that `golden_script` has and `transaction_script` lacks or names otherwise."""
 NOT_NOW = {
     ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,

@@ -1,4 +1,4 @@
-"""What transactions do to data, and our answers about it, are Apache's."""
+"""The effects of transactions on data, and our answers about them, are Apache's."""
 
 from __future__ import annotations
 

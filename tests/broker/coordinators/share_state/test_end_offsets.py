@@ -1,4 +1,4 @@
-"""Where partitions end, as their leaders say: this broker, or another one."""
+"""End offsets of partitions as reported by their leaders: this broker or another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which request a fault strikes, and how often."""
+"""Requests that a fault strikes, and how often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients have sent is kept, within bounds, and holds no buffer of a connection."""
+"""Requests of clients are recorded, within bounds, without holding a connection's buffer."""
 
 from __future__ import annotations
 

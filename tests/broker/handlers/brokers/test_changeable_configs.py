@@ -1,4 +1,4 @@
-"""What DescribeConfigs calls read-only, AlterConfigs refuses; it takes everything else."""
+"""AlterConfigs refuses the keys that DescribeConfigs calls read-only, and accepts all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ApiVersions says of features: what is promised, and what clients of v3 must not see."""
+"""Features in ApiVersions: finalised levels, and features hidden from clients of version 3."""
 
 from __future__ import annotations
 

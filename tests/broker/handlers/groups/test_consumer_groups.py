@@ -1,4 +1,4 @@
-"""Who may heartbeat and describe, and where neither is served."""
+"""Authorisation to heartbeat and describe, and brokers that serve neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who coordinates what."""
+"""Coordinators of groups and transactional ids."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 @pytest.fixture
 def appended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many records coordinators append together."""
+    """Return the number of records in each append of a coordinator."""
     counts: list[int] = []
     append = ShardRuntime._append
 

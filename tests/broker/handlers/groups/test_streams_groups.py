@@ -1,4 +1,4 @@
-"""Who may heartbeat and describe, and the topics that are created for an application."""
+"""Authorisation to heartbeat and describe, and the internal topics created for an application."""
 
 from __future__ import annotations
 

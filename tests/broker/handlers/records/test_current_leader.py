@@ -1,4 +1,4 @@
-"""Who leads, told with the error (KIP-951): in which answers, of which partitions, and where."""
+"""The current leader in errors (KIP-951): the answers and partitions that name it."""
 
 from __future__ import annotations
 

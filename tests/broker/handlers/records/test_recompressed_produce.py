@@ -199,7 +199,7 @@ def test_leader_that_resigns_meanwhile_appends_nothing(tmp_path: Path) -> None:
 
 
 def test_batch_that_was_never_appended_is_not_acknowledged(tmp_path: Path) -> None:
-    """What stands for its answer meanwhile is an error, in case that is sent by mistake."""
+    """The placeholder for its answer is an error, in case that is sent by mistake."""
 
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic(compression_type="lz4")

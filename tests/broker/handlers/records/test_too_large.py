@@ -1,4 +1,4 @@
-"""What the metadata store cannot hold is refused, and said to be too large."""
+"""Values too large for the metadata store are refused as too large."""
 
 from __future__ import annotations
 

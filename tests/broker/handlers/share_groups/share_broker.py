@@ -94,7 +94,7 @@ class HeldTimer:
 
 
 class ShareStateInMemory:
-    """What is stored, as a share coordinator keeps it."""
+    """State of a share partition, as a share coordinator keeps it."""
 
     def __init__(self) -> None:
         self.start_offset = NO_START_OFFSET
@@ -102,7 +102,7 @@ class ShareStateInMemory:
         """Delivery count and state, by offset."""
         self.changes: list[StateChange] = []
         self.refusal: ErrorCode | None = None
-        """What is answered from now on."""
+        """Error code of all further answers."""
         self.is_held = False
         self.held: list[Callable[[], None]] = []
         """Answers to reads and writes, while they are held."""
@@ -226,7 +226,7 @@ class ShareBroker(DataBroker):
             await self.produce({(TOPIC, 0): records(count)})
 
     def share_fetch(self, *acks: tuple[int, ...], version: int = 2, **fields: Any) -> Any:
-        """What the handler returns; `acks` are (first, last, type, …)."""
+        """Return the handler's result; `acks` are (first, last, type, …)."""
         return self.call(self.fetch_request(*acks, **fields), version)
 
     async def fetched(self, *acks: tuple[int, ...], version: int = 2, **fields: Any) -> Any:

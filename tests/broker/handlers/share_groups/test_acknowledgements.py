@@ -1,4 +1,4 @@
-"""What members did with records, as requests say it: checked as a whole before any of it counts."""
+"""Acknowledgements in requests: validated as a whole before any of them is applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many partitions a request may create, whichever way it asks for them."""
+"""The limit on partitions created by one request, whichever way it asks for them."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Doorstep:
         return self
 
     def dispatch(self, frame: memoryview, peer: Client, connection: object) -> list[bytes]:
-        """What lies behind the gate."""
+        """Stand for the handlers behind the gate."""
         self.passed.append(bytes(frame))
         return LISTED if frame[:2] == int(ApiKey.API_VERSIONS).to_bytes(2, "big") else PASSED
 

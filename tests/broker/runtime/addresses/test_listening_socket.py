@@ -1,4 +1,4 @@
-"""What is bound for each writing of an address, with the clients it then takes."""
+"""Sockets bound for each spelling of an address, and the clients that can connect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what by a given set of access control lists."""
+"""Decisions by a given set of access control lists."""
 
 from __future__ import annotations
 

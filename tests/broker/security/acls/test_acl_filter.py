@@ -1,4 +1,4 @@
-"""Which lists a filter is about."""
+"""Access control lists matched by a filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of OAUTHBEARER share."""
+"""Fixtures shared by the tests of OAUTHBEARER."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def jwk(key: Any, **members: str) -> dict[str, Any]:
 
 
 def key_set(*keys: Any) -> str:
-    """What a provider publishes."""
+    """Return the key set that a provider publishes."""
     return json.dumps({"keys": keys})
 
 

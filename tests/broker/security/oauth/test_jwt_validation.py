@@ -1,4 +1,4 @@
-"""Which JSON Web Tokens are believed."""
+"""JSON Web Tokens accepted and refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a broker's own token is replaced."""
+"""Refresh time of a broker's own token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where this broker's own tokens come from."""
+"""Sources of this broker's own tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the login modules of a listener's mechanism are looked for."""
+"""Precedence of the sources of a mechanism's login modules."""
 
 from __future__ import annotations
 

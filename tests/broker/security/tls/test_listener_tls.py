@@ -1,4 +1,4 @@
-"""Who a client is by its certificate, and who is not let in."""
+"""A client's principal by its certificate, and certificates that are refused."""
 
 from __future__ import annotations
 

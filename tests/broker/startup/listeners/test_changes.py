@@ -1,4 +1,4 @@
-"""What is to be done when `listeners` is altered."""
+"""Listeners to open and to close when `listeners` is altered."""
 
 from __future__ import annotations
 
