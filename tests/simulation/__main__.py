@@ -19,7 +19,7 @@ from tests.simulation.run import Run
 
 FOUND = 1
 SEEDS_PER_PROCESS = 50
-"""What was killed in a run stays in memory until its process ends."""
+"""Limit, as coroutines killed in a run stay in memory until its process ends."""
 COLLECT_RARELY = 50_000, 20, 20
 
 

@@ -34,7 +34,7 @@ EPOCH_MS = 1_795_000_000_000
 
 
 GRAVEYARD: list[object] = []
-"""What was killed: collected, its coroutines would run their last words."""
+"""References to killed coroutines: if collected, they would run their last words."""
 
 
 class LoopClock:
@@ -52,7 +52,7 @@ class LoopClock:
 
 
 SLOW_SECONDS = (0.0, 0.001, 0.3)
-"""How long a write or a flush may wait for its thread: at most as long as a busy disk takes."""
+"""Possible waits of a write or a flush for its thread: at most those of a busy disk."""
 
 
 QUIET_SECONDS = 0.001
@@ -64,7 +64,7 @@ behind would need longer to catch up than a run gives it.
 
 
 STEP_SECONDS = (0.0, 0.001, 0.02)
-"""How long a step of long work takes, as far as its slices are concerned."""
+"""Possible durations of a step of long work, as its slices measure it."""
 
 
 class InlineExecutor(Executor):
@@ -92,7 +92,7 @@ class InlineExecutor(Executor):
         return done
 
     def delay(self) -> float:
-        """How many seconds the next piece of work waits for a thread."""
+        """Return the seconds for which the next piece of work waits for a thread."""
         if self._delays is None:
             return 0.0
         longest = max(SLOW_SECONDS) if self._cluster.are_disks_busy else QUIET_SECONDS
@@ -158,7 +158,7 @@ class Machine:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it stops in order; until that is done, it is up."""
+        """Return whether it is in a controlled shutdown; until that is done, it is up."""
         return self.is_up and self.broker is not None and self.broker.is_stopping
 
     def start(self) -> None:
@@ -217,11 +217,11 @@ class SimulatedCluster:
         self.zookeeper = SimulatedZooKeeper(self.network, self.session_seconds)
         self.promptness = Promptness(self)
         self.length_choices = 1
-        """How many of the lengths of values its producers may draw from."""
+        """Number of value lengths that its producers may draw from."""
         self.beat_seconds = 0.0
         """Set if producers send in step, so that what they wait for comes at one moment."""
         self.last_thaw = 0.0
-        """When the last frozen host ran again, or will."""
+        """Time at which the last frozen host ran again, or will."""
         self.are_disks_busy = True
         """Until all faults are over."""
         self.trace: list[str] = []
@@ -229,7 +229,7 @@ class SimulatedCluster:
 
     @property
     def calm_since(self) -> float:
-        """When the last host that was cut off or asleep no longer was."""
+        """Return the time since which no host has been cut off or asleep."""
         return max(self.network.last_cut, self.last_thaw)
 
     def note(self, text: str) -> None:
@@ -237,7 +237,7 @@ class SimulatedCluster:
         self.trace.append(f"{self.loop.now:10.3f} {text}")
 
     def config(self, number: int) -> BrokerConfig:
-        """What a broker is configured to be."""
+        """Return the configuration of a broker."""
         values: dict[str, Any] = {
             "broker_id": number,
             "listeners": (f"PLAINTEXT://broker-{number}:{PORT}",),
@@ -288,7 +288,7 @@ class SimulatedCluster:
                     yield machine, partition
 
     def leads(self, number: int, at: tuple[str, int]) -> bool:
-        """Whether a broker believes that it leads a partition."""
+        """Return whether a broker believes that it leads a partition."""
         return any(
             machine.number == number and (one.topic, one.index) == at and one.is_leader
             for machine, one in self.partitions()

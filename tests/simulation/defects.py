@@ -66,7 +66,7 @@ def acknowledge_before_the_high_watermark() -> None:
 
 
 def fence_no_writes() -> None:
-    """What a controller writes is not conditional on its term (`/controller_epoch`)."""
+    """Write as controller without checking its epoch (`/controller_epoch`)."""
 
     async def write_many(self: FencedStore, transactions: Any) -> Any:
         return await self._store.multi_many(list(transactions))
@@ -86,7 +86,7 @@ def fence_no_controllers() -> None:
 
 
 def fence_no_lives() -> None:
-    """What was meant for, or comes from, an earlier life of a broker is taken all the same."""
+    """Accept requests meant for, or sent by, an earlier incarnation of a broker."""
     apply = InSyncChanges.apply
 
     async def apply_from_any(self: InSyncChanges, request: Any) -> Any:
@@ -113,7 +113,7 @@ def fence_no_leaders() -> None:
 
 
 def serve_fetches_of_any_epoch() -> None:
-    """Whoever fetches is served, whatever leader epoch it knows."""
+    """Serve fetches of any leader epoch."""
     Partition.check_epoch = lambda self, current_leader_epoch: None  # type: ignore[method-assign]
 
 
@@ -137,7 +137,7 @@ def forget_to_flush() -> None:
 
 
 def acknowledge_before_the_flush() -> None:
-    """What is appended counts as flushed as soon as its flush is asked for."""
+    """Count appended records as flushed as soon as their flush is requested."""
     ask = Durability.flush_if_due
 
     def at_once(self: Durability) -> None:

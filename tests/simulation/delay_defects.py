@@ -50,7 +50,7 @@ def forget_what_waits() -> None:
 
 
 def forget_cancellations() -> None:
-    """What was cancelled is delivered all the same."""
+    """Deliver cancelled records all the same."""
     followed_log.FollowedLog.is_gone = lambda self, offset: False  # type: ignore[method-assign]
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong in a run, and when: each kind at a rate of its own, which may be zero."""
+"""The faults of a run and their times: each kind at its own rate, which may be zero."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from tests.simulation.cluster import Machine, SimulatedCluster
 
 RECOVERY_SECONDS = 60.0
-"""How long a power failure may take to be over, until other things go wrong again."""
+"""Longest recovery from a power failure, before other faults happen again."""
 
 
 @dataclass
 class Faults:
-    """How often what goes wrong, per look at the dice; each may be zero (swarm testing)."""
+    """Rates of faults, per throw of the dice; each may be zero (swarm testing)."""
 
     kill: float = 0.0
     power: float = 0.0

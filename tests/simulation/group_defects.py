@@ -31,7 +31,7 @@ EARLY_MS: Final = 1000
 
 
 def take_any_commit() -> None:
-    """Whoever commits is believed, member or not."""
+    """Accept commits of anyone, member or not."""
     ConsumerShard.check_commit = lambda *_: None  # type: ignore[method-assign]
     StreamsShard.check_commit = lambda *_: None  # type: ignore[method-assign]
     offset_commits._member_commit_error = lambda *_: ErrorCode.NONE

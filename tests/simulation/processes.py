@@ -57,5 +57,5 @@ def check_found(defect: str, shows: str, likely: str, seeds: str, *arguments: st
 
 
 def _is_bad(line: str) -> bool:
-    """Whether a line is of a seed that is not fine."""
+    """Return whether a line reports a failed seed."""
     return line.startswith("seed ") and ": fine (" not in line

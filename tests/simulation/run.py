@@ -59,7 +59,7 @@ STEPS_PER_LOOK = 16
 """Groups seldom change."""
 SMALL_SEGMENT, LARGE_SEGMENT = 4096, 1 << 18
 SMALL_REGIONS = 0, 500, 32 * 1024, 32 * 1024
-"""What is sent together with what stands around it, instead of from its file."""
+"""Sizes below which a region is sent with the bytes around it, instead of from its file."""
 
 
 class Run:
@@ -116,7 +116,8 @@ class Run:
         self.replicated = [*self.partitions, *(MOVED if has_delays else ())]
         """All that must be in sync in the end."""
         self.coordinating: list[At] = []
-        """What else must be before a machine may lose power; it goes on changing in the end."""
+        """Coordinators' partitions, also needed before a machine may lose power; they change to the
+        end."""
         self.schedule = Schedule(self.cluster, self.faults, self._is_in_sync)
         self.watchman = Watchman(self.cluster)
         self.groups = self._workload(group_draws) if has_groups else None
@@ -173,7 +174,7 @@ class Run:
             raise Violation(f"seed {self.seed}: {self.violation}") from self.violation
 
     def _free(self) -> None:
-        """What is in the graveyard stays; it need not keep what it worked on."""
+        """Free what killed coroutines refer to; they themselves stay in the graveyard."""
         for machine in self.cluster.machines:
             machine.disk.forget()
         for producer in self.all_producers:
@@ -287,16 +288,16 @@ class Run:
 
     @property
     def all_producers(self) -> list[Producer]:
-        """Those of the partitions, and the one that groups read."""
+        """Return the producers of the partitions, and the one that groups read."""
         return [*self.producers, *(() if self.groups is None else (self.groups.feed,))]
 
     @property
     def audited(self) -> list[At]:
-        """What producers write to."""
+        """Return the partitions that producers write to."""
         return [*self.partitions, *(() if self.groups is None else WORK)]
 
     def factor(self, at: At) -> int:
-        """How many replicas a partition has."""
+        """Return the replication factor of a partition."""
         return FACTORS.get(at[0], FACTORS[LEDGER])
 
     async def _stop_all(self) -> None:
@@ -368,7 +369,7 @@ class Run:
         return self._unfinished(is_load_over)
 
     def _unfinished(self, is_load_over: bool) -> str:
-        """What clients are not done with."""
+        """Describe the clients' unfinished work."""
         if self.delayed is not None and (problem := unfinished(self.cluster, self.delayed)):
             return problem
         if not is_load_over:

@@ -39,7 +39,7 @@ SHOWS = {
     "releases": "never got|not settled",
     "fencing of share leaders": "comes again|count|has it",
 }
-"""What is told of each, so that none is found by accident."""
+"""Report expected for each defect, so that none is found by accident."""
 
 
 @pytest.mark.timeout(600)

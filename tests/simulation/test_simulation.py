@@ -75,7 +75,7 @@ SHOWS = {
     "lost cancellations": "did not deliver all|delivered what was cancelled",
     "repeated dead letters": "dead letters: ",
 }
-"""What is told of each, so that none is found by accident."""
+"""Report expected for each defect, so that none is found by accident."""
 
 
 @pytest.mark.timeout(3000)

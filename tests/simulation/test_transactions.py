@@ -26,7 +26,7 @@ SHOWS = {
     "positions after a move": "position",
     "decisions": "was committed, and is in 0",
 }
-"""What is told of each, so that none is found by accident."""
+"""Report expected for each defect, so that none is found by accident."""
 
 
 @pytest.mark.timeout(600)

@@ -1,1 +1,1 @@
-"""What must hold: at each step, in each answer, and of the logs in the end."""
+"""Invariants: of each step, of each answer, and of the logs in the end."""

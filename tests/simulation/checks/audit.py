@@ -1,4 +1,4 @@
-"""What the logs hold in the end, compared with what was sent, acknowledged and read."""
+"""The final logs, compared with the records sent, acknowledged and read."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _check_order(run: Run, at: At, origins: list[Origin]) -> None:
 
 
 def _check_acknowledged(run: Run, at: At, stored: dict[int, bytes], producer: Producer) -> None:
-    """What was acknowledged is where the broker said, as it was sent."""
+    """Check that acknowledged records are at their offsets, unaltered."""
     for one in producer.acknowledged.get(at, []):
         if stored.get(one.offset) == one.value:
             continue
@@ -83,7 +83,7 @@ def _check_acknowledged(run: Run, at: At, stored: dict[int, bytes], producer: Pr
 
 
 def _check_read(at: At, origins: dict[int, Origin], reader: Reader) -> None:
-    """What was read is there for good."""
+    """Check that records read are still in the log."""
     for offset, origin in reader.seen.items():
         if origins.get(offset) != origin:
             raise Violation(

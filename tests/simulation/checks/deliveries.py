@@ -85,7 +85,7 @@ def _violation(text: str) -> Iterator[None]:
 
 
 def unfinished(cluster: SimulatedCluster, producer: DelayedProducer) -> str:
-    """What is not done yet."""
+    """Describe the unfinished work."""
     if not producer.is_over:
         return f"{producer.name} is not done, and waits for {producer.waits_for()}"
     for at in (LATER, AGAIN):

@@ -19,7 +19,7 @@ NEVER_COMMITTED = -1
 
 
 class Grant(NamedTuple):
-    """Who owns a partition from an epoch on."""
+    """The owner of a partition from an epoch on."""
 
     epoch: int
     member: str
@@ -62,7 +62,7 @@ class Owners:
             report(f"group {self.group_id}: epoch of {member} fell from {before} to {after}")
 
     def is_superseded(self, member: str, partition: int) -> bool:
-        """Whether somebody else is known to own the partition in a later epoch."""
+        """Return whether another member is known to own the partition in a later epoch."""
         newest = self._newest.get(partition)
         return newest is not None and newest.member != member
 

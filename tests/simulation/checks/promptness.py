@@ -1,7 +1,7 @@
-"""Whether brokers answer as soon as they can: a lost wake-up shows as a late answer.
+"""Latency of brokers' answers: a lost wake-up shows as a late answer.
 
-What a leader has committed is noted when it happens; what waits for that must be answered within a
-few times of the network's delay, unless somebody was cut off or asleep.
+The moment at which a leader commits is noted; requests that wait for that must be answered within a
+few times of the network's delay, unless a machine was cut off or asleep.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.simulation.cluster import Machine, SimulatedCluster
 
 DELAYS = 2
-"""How many times the network's longest delay an answer may take."""
+"""Longest time to an answer, in multiples of the network's longest delay."""
 SPARE_SECONDS = 0.03
 
 
@@ -31,7 +31,7 @@ class Promptness:
         """High watermarks as they rose, and when, by broker, its life, and partition."""
         self.judged = 0
         self.latest = 0.0
-        """How late the latest answer was that was judged."""
+        """Greatest delay of an answer so far."""
 
     def note(self, machine: Machine, partition: Partition) -> None:
         """A leader's high watermark, after a step."""

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 ANY_EPOCH = -1
 REPORTS: list[Callable[[str], None]] = []
-"""Where violations of the run that is under way are told."""
+"""Receivers of violations of the current run."""
 SEEN: Counter[str] = Counter()
-"""How often which epoch was an old one, in all runs of this process."""
+"""Count of stale epochs by kind, in all runs of this process."""
 
 Judge = tuple[str, "Callable[[Any], bool]"]
-"""Which epoch is old, and whether an answer refuses the request for it."""
+"""The kind of epoch that is stale, and a test whether an answer refuses the request for it."""
 
 
 def report(text: str) -> None:

@@ -1,4 +1,4 @@
-"""What a share group delivers: nothing twice at a time, nothing again that is done with, all of it.
+"""Deliveries of a share group: each record acquired by one member at a time, until finished.
 
 Deliveries are seen where they happen, as an answer may be lost on its way and counts all the same.
 Acknowledgements hold once the member has heard so. A leader that has not heard of its successor may
@@ -51,7 +51,7 @@ class ShareDeliveries:
         self._most_deliveries, self._lock_ms = limits
         self._final: dict[Place, str] = {}
         self._maybe_final: set[Place] = set()
-        """What a member wanted to be final, and may not have heard that it is."""
+        """Offsets with a final acknowledgement whose answer the member may not have received."""
         self._released: dict[Place, int] = {}
         """The delivery count with which a release was accepted."""
         self._counts: dict[Place, int] = {}

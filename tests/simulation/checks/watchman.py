@@ -1,4 +1,4 @@
-"""What must hold after every single step of a broker, and after every write to ZooKeeper."""
+"""Invariants checked after every step of a broker, and after every write to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 ID_TAKEN = "is registered by another broker"
-"""Why a broker ends whose id is another's; here each has its own."""
+"""Exit message of a broker whose id is in use; here each has its own."""
 
 
 class Violation(AssertionError):
@@ -32,7 +32,7 @@ class Watchman:
         self._marks: dict[tuple[str, int, str, int], tuple[int, int]] = {}
         """High watermark, by a broker's life and partition, and the leader epoch it is of."""
         self._appenders: dict[tuple[str, int, int], tuple[str, int]] = {}
-        """Who appends, by partition and leader epoch: a broker in one of its lives."""
+        """The broker, and its incarnation, that appends in a partition and leader epoch."""
         self._last_leaders: dict[tuple[str, int], tuple[int, tuple[str, int], float]] = {}
         """The newest leader epoch of each partition, who leads in it, and since when."""
         self._epochs: dict[tuple[object, ...], int] = {}
@@ -66,7 +66,7 @@ class Watchman:
                 self._check(machine, partition)
 
     def leads_since(self, at: tuple[str, int], broker: tuple[int, int], moment: float) -> bool:
-        """Whether a broker leads now, and did at a moment, in the same epoch and life."""
+        """Return whether a broker has led since a moment, in one epoch and incarnation."""
         if at not in self._last_leaders:
             return False
         _, leader, since = self._last_leaders[at]

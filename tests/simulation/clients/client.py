@@ -1,4 +1,4 @@
-"""What all clients of a run share: connections, metadata, and patience that ends."""
+"""Base of all clients of a run: connections, metadata and bounded patience."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIMEOUT_MS = 3000
 CONNECT_SECONDS = 3.0
 RETRY_SECONDS = 0.1
 PATIENCE_SECONDS = 1.5, 3.0, 30.0
-"""How long a client waits for an answer, until it hangs up and connects anew."""
+"""Timeouts of a client's request; after them it closes the connection and opens another."""
 
 
 class Client:
@@ -37,7 +37,8 @@ class Client:
         self.random = Random(f"{name}-{cluster.random.random()}")
         self.patience = self.random.choice(PATIENCE_SECONDS)
         self.leaders: dict[At, int] = {}
-        """Who leads, or led last: a client that knows may ask before the broker knows it itself."""
+        """Last known leaders: a client may ask a leader before that has heard of its own
+        election."""
         self.controller = -1
         self.is_done = False
         """Set when the load is to end; from then on every answer is waited for, however long."""
@@ -46,7 +47,7 @@ class Client:
         self.leader_epochs: dict[At, int] = {}
 
     def waits_for(self) -> str:
-        """What it has asked on its connections, by broker."""
+        """Describe the requests in flight, by broker."""
         return ", ".join(f"{number}: {link}" for number, link in self._links.items())
 
     async def link(self, broker_id: int) -> Pipeline:

@@ -46,7 +46,7 @@ DELAYS: Final = b"0", b"1", b"40ms", b"1s", b"1s", b"2s", b"%d" % LONGEST_DELAY_
 
 @dataclass(slots=True)
 class Told:
-    """What brokers have said of one partition."""
+    """Brokers' answers about one partition."""
 
     values: dict[int, bytes] = field(default_factory=dict)
     """By the offset that was acknowledged."""

@@ -37,11 +37,12 @@ class Answer:
     """The request's class."""
     sent_at: float
     left_at: float
-    """When the last byte of the request was handed to the network: writes are cut short."""
+    """Time at which the last byte of the request was handed to the network: writes are cut
+    short."""
     began_at: float
-    """When its first byte had come."""
+    """Arrival time of its first byte."""
     previous_at: float
-    """When the answer before it was complete, and the client read again."""
+    """Time at which the previous answer was complete, and the client read again."""
 
 
 @dataclass(slots=True)
@@ -59,7 +60,7 @@ class Pipeline(asyncio.BufferedProtocol):
     def __init__(self, loop: VirtualLoop, name: str, life: int) -> None:
         self.name = name
         self.life = life
-        """Which of the broker's lives it is connected to."""
+        """The broker's incarnation that it is connected to."""
         self.is_lost = False
         self._loop = loop
         self._transport: asyncio.Transport = cast("asyncio.Transport", None)
@@ -98,7 +99,7 @@ class Pipeline(asyncio.BufferedProtocol):
         return f"{'lost' if self.is_lost else 'open'}: {waiting[0] if waiting else 'nothing'}"
 
     def is_quiet_for(self, seconds: float) -> bool:
-        """Whether the oldest request has waited for its answer longer than that."""
+        """Return whether the oldest request has waited longer than that for its answer."""
         return bool(self._asked) and self._loop.now - self._asked[0][1].sent_at > seconds
 
     def tell(self, request: Any, version: int) -> None:

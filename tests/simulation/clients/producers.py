@@ -34,7 +34,7 @@ ACKS_ALL = -1
 LENGTHS = (10, 60), (10, 1500), (10, 25_000)
 """Of values: what five batches of the longest need is more than a connection's first buffer."""
 QUITS = 0.0, 0.0, 0.02, 0.1
-"""How likely it breaks its connection off while the answer to a batch is on its way."""
+"""Probabilities that it closes the connection while the answer to a batch is on its way."""
 PAUSES_SECONDS = 0.05, 0.3, 0.3, 1.5
 
 DUPLICATE = ErrorCode.DUPLICATE_SEQUENCE_NUMBER
@@ -52,12 +52,12 @@ MAY_PASS = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-"""What a producer tries again after; all else is a verdict on what it has sent."""
+"""Errors after which a producer retries; all others are final for the records sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a producer produces."""
+    """Settings of a producer."""
 
     is_idempotent: bool
     acks: int
@@ -75,7 +75,7 @@ class Batch:
     values: list[bytes]
     sequence: int
     offset: int = -1
-    """Where its first record is, once it is acknowledged."""
+    """Offset of its first record, once acknowledged."""
     sends: int = 0
 
 
@@ -86,7 +86,7 @@ class Acknowledged:
     offset: int
     value: bytes
     broker: tuple[int, int]
-    """Who said so, and in which of its lives."""
+    """The broker that acknowledged, and its incarnation."""
     sent_at: float
 
 
@@ -101,11 +101,11 @@ class Producer(Client):
         self.lengths = LENGTHS[self.random.randrange(cluster.length_choices)]
         self.pause_seconds = self.random.choice(PAUSES_SECONDS)
         self.fetches = self.random.random() < 0.5
-        """Whether it reads what it wrote on the connection that it writes on."""
+        """It reads its own records on the connection that it writes on."""
         self.acknowledged: dict[At, list[Acknowledged]] = {}
         """In the order of their acknowledgement."""
         self.count = 0
-        """How many records were acknowledged."""
+        """Number of records acknowledged."""
         self._quits = self.random.choice(QUITS)
         self.connections = 0
         self._writers: dict[Pipeline, str] = {}
@@ -122,14 +122,14 @@ class Producer(Client):
                 group.create_task(lane.run())
 
     def unfinished(self) -> str:
-        """What is not done yet."""
+        """Describe the unfinished work."""
         lanes = [f"{lane.at[0]}-{lane.at[1]}" for lane in self._lanes if not lane.is_over]
         if not lanes and self._lanes:
             return ""
         return f"{self.name} is not done with {', '.join(lanes)}, waits for {self.waits_for()}"
 
     def writer(self, link: Pipeline) -> str:
-        """Who a record's value says it is of: its order is certain on one connection only."""
+        """Return the writer's name in a record's value: order is certain on one connection only."""
         if self.kind.is_idempotent:
             return self.name
         if link not in self._writers:
@@ -163,7 +163,7 @@ class Producer(Client):
 
 
 class _Lane:
-    """What one producer sends to one partition."""
+    """Batches of one producer to one partition."""
 
     def __init__(self, producer: Producer, at: At) -> None:
         self._producer = producer
@@ -174,7 +174,7 @@ class _Lane:
         self._next_sequence = 0
         self.is_over = False
         self._is_known = False
-        """Whether the broker knows the producer: before, one batch at a time (KAFKA-14359)."""
+        """The broker knows the producer: before that, one batch at a time (KAFKA-14359)."""
 
     async def run(self) -> None:
         producer = self._producer
@@ -225,7 +225,7 @@ class _Lane:
 
     @property
     def pause(self) -> float:
-        """How long it may rest after an answer."""
+        """Return the pause after an answer."""
         return 0.0 if self._producer.is_done else self._producer.pause_seconds
 
     @property
@@ -322,7 +322,7 @@ class _Lane:
         return self._producer.acknowledged.setdefault(self.at, [])
 
     def _look(self, read: asyncio.Future[Answer]) -> None:
-        """What was read between two writes."""
+        """Check the records read between two writes."""
         if not read.cancelled() and read.exception() is None:
             for _, value in records_of(read.result().response, self._producer.name):
                 self._producer.sent.recognise(self.at, value, self._producer.name)

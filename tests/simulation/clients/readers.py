@@ -27,7 +27,7 @@ MAX_WAITS_MS = 200, 5000, 1_000_000
 MOST_BYTES = 1 << 20
 MAX_BYTES = 1, 5000, 100_000, MOST_BYTES
 QUITS = 0.0, 0.0, 0.1, 0.4
-"""How likely it hangs up when a record is on its way to the partition that it waits for."""
+"""Probabilities that it closes the connection as a record arrives in the partition it waits for."""
 
 
 class Reader(Client):
@@ -38,7 +38,7 @@ class Reader(Client):
         self.at = at
         self.position = 0
         self.seen: dict[int, Origin] = {}
-        """What was read, by offset."""
+        """Records read, by offset."""
         self._sent = sent
         self._promptness: Promptness = cluster.promptness
         self._max_wait_ms = self.random.choice(MAX_WAITS_MS)

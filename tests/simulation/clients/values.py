@@ -1,4 +1,4 @@
-"""What producers send: values that say whose they are, so that one out of place is recognised."""
+"""Values of producers' records, which name their origin: a misplaced one is recognised."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class ConsumerMember(Member):
         self.member_id = name
         self._topic_id: UUID | None = None
         self._must_commit = self.random.random() < 0.7
-        """Whether it commits what it gives up, as most do."""
+        """It commits the partitions that it gives up, as most do."""
 
     async def heartbeat(self) -> None:
         joins = self.epoch == 0

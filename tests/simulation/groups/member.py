@@ -1,7 +1,7 @@
-"""What members of all groups in which partitions are owned have in common.
+"""Base of the members of all groups in which partitions are owned.
 
-A member heartbeats, reads what it owns, and commits how far it came. It believes what it was told
-last: while it sleeps, or while nobody answers, others may have taken over.
+A member heartbeats, reads its assigned partitions, and commits its positions. It trusts the last
+answer: while it sleeps, or gets no answers, others may have taken over.
 """
 
 from __future__ import annotations
@@ -103,14 +103,14 @@ class Traveller(Client):
 
     @property
     def is_beat_due(self) -> bool:
-        """Whether it is time for a heartbeat; asked once for each."""
+        """Return whether a heartbeat is due; asked once for each."""
         if self.now < self._beats_at:
             return False
         self._beats_at = self.now + HEARTBEAT_SECONDS
         return True
 
     async def find(self) -> bool:
-        """Whether the coordinator is known; else somebody is asked for it."""
+        """Return whether the coordinator is known; else look it up at a random broker."""
         if self.coordinator != NO_BROKER:
             return True
         request = FindCoordinatorRequest(key_type=0, coordinator_keys=[self.group_id])

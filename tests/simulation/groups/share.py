@@ -90,7 +90,7 @@ class ShareMember(Traveller):
         self._sessions: dict[int, Session] = {}
         self._max_records = self.random.choice((1, 5, 500))
         self._rests = self.random.choice((0.0, 0.0, 0.5, 2.0))
-        """How long it may take for what it has acquired."""
+        """Longest time to process acquired records."""
 
     async def act(self) -> None:
         if not await self.find():

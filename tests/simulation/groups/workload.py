@@ -63,7 +63,7 @@ FEED_SECONDS: Final = 0.1
 
 
 def group_keys(draws: Random) -> dict[str, int]:
-    """What brokers are configured with, for sessions and locks as short as faults are."""
+    """Return broker keys with timeouts of sessions and locks as short as faults are."""
     return {
         "group_initial_rebalance_delay_ms": 200,
         "group_min_session_timeout_ms": 1000,
@@ -199,7 +199,7 @@ class GroupWorkload:
             population.calm()
 
     def unsettled(self) -> str:
-        """Why not every group is stable and done with every record; empty if all are."""
+        """Name a group that is not stable or has unfinished records; empty if there is none."""
         for population in self.populations:
             group_id = population.group_id
             if len(population.present) < 1:
@@ -272,7 +272,7 @@ class GroupWorkload:
 
 
 def _instability(shard: GroupShard, group_id: str, size: int) -> str:
-    """Why a group is not stable with so many members; empty if it is."""
+    """Describe why a group is not stable with so many members; empty if it is."""
     group = _group(shard, group_id)
     if group is None:
         return "does not exist"

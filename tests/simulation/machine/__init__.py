@@ -1,1 +1,1 @@
-"""What a simulated broker stands on: loop, hosts, sockets, network, disks and ZooKeeper."""
+"""The surroundings of a simulated broker: loop, hosts, sockets, network, disks and ZooKeeper."""

@@ -27,7 +27,7 @@ INITIAL_CAPACITY = 1024
 
 
 class Contents:
-    """What a file holds, and what of it would survive a power failure."""
+    """Bytes of a file, and those of them that would survive a power failure."""
 
     __slots__ = ("__weakref__", "buffers", "changes", "durable", "inode", "modified_ms", "size")
 

@@ -50,7 +50,7 @@ class SimulatedZooKeeper:
         await self.ensemble.connect().multi_many([[Delete(CONTROLLER)]])
 
     def reaches(self, host: Host) -> bool:
-        """Whether requests and answers get through."""
+        """Return whether requests and answers get through."""
         network = self.network
         return (
             not self.is_down
@@ -78,7 +78,7 @@ class SimulatedStore(TreeStore):
         self._last_heard = self._network.loop.now
         self._listeners: list[Callable[[], None]] = []
         self._watches: dict[_Watching, None] = {}
-        """Those that were not told of anything yet."""
+        """Watches that have not fired yet."""
         self._is_closed = False
         self._is_interrupted = False
         self._is_stale = False

@@ -18,12 +18,12 @@ class Host:
 
     name: str
     machine: Machine | None = None
-    """What it runs on; None for clients."""
+    """The machine that it runs on; None for clients."""
     is_dead: bool = False
     is_frozen: bool = False
     frozen_until: float = 0.0
     held: list[Any] = field(default_factory=list)
-    """What came due while it was frozen."""
+    """Callbacks that came due while it was frozen."""
     servers: dict[int, SimulatedServer] = field(default_factory=dict)
     ends: dict[End, None] = field(default_factory=dict)
     """Of the connections it has."""

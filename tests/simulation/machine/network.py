@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from tests.simulation.machine.virtual_loop import VirtualLoop
 
 GIVE_UP_SECONDS = 8.0
-"""How long a connection survives a cut."""
+"""Longest cut that a connection survives."""
 READ_BYTES = 8192
-"""What a client reads in one go, at most."""
+"""Longest read of a client."""
 BUFFER_BYTES = 16_384, 65_536, 1 << 20
-"""What a connection takes before its other side has read."""
+"""Buffer sizes of a connection whose other side does not read."""
 LAGS_SECONDS = 0.0, 0.002, 0.01
-"""How late a loop may hear of what its kernel knows, at most."""
+"""Longest delays between an arrival in a kernel and its loop's notice of it."""
 
 
 class ListeningSocket:
-    """What a server tells its port by."""
+    """Stand-in that gives a server's port."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -69,20 +69,20 @@ class SimulatedServer:
 
 
 class _Link:
-    """What is under way from one end to its other."""
+    """Bytes in flight from one end to its other."""
 
     __slots__ = ("is_broken", "next_arrival", "pieces")
 
     def __init__(self) -> None:
         self.is_broken = False
-        """Whether something was lost: nothing after it may arrive, or the stream had a gap."""
+        """Something was lost: nothing after it may arrive, or the stream had a gap."""
         self.next_arrival = 0.0
         self.pieces: deque[tuple[float, float, bytes | None]] = deque()
-        """When each piece arrives, when it was sent, and the piece."""
+        """Arrival time, sending time and bytes of each piece."""
 
 
 class Network:
-    """Who can reach whom, and how fast."""
+    """Reachability of hosts, and latency."""
 
     def __init__(self, loop: VirtualLoop, random: Random, latency_ms: tuple[float, float]) -> None:
         self.loop = loop
@@ -93,9 +93,9 @@ class Network:
         self.hosts: dict[str, Host] = {}
         self._links: dict[End, _Link] = {}
         self._cuts: dict[tuple[str, str], float] = {}
-        """When each is over; directed: (from, to)."""
+        """End of each cut; directed: (from, to)."""
         self.last_cut = 0.0
-        """When the last cut was over, or will be."""
+        """End of the last cut, perhaps in the future."""
         self._ports = iter(range(10_000, 1_000_000))
 
     def delay(self) -> float:
@@ -119,7 +119,7 @@ class Network:
         return count * (there_and_back / self.buffer_bytes + lag / READ_BYTES)
 
     def cut_short(self, count: int) -> int:
-        """How much of `count` bytes one system call takes."""
+        """Return how many of `count` bytes one system call takes."""
         if count > 1 and self.random.random() < 0.1:
             return self.random.randint(1, count)
         return count
@@ -131,12 +131,12 @@ class Network:
             self.last_cut = max(self.last_cut, self._cuts[link])
 
     def is_cut(self, source: str, target: str) -> bool:
-        """Whether nothing gets through."""
+        """Return whether nothing gets through."""
         return self._cuts.get((source, target), 0.0) > self.loop.now
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is cut."""
+        """Return whether nothing is cut."""
         return all(end <= self.loop.now for end in self._cuts.values())
 
     def heal(self) -> None:
@@ -217,7 +217,7 @@ class Network:
             self._at(self.loop.now + self.delay(), self.loop.descriptor_changed, sender)
 
     def forget(self, sender: End) -> _Link:
-        """What it has sent, and was not delivered, is lost."""
+        """Drop the undelivered bytes that it has sent."""
         link = self._links.setdefault(sender, _Link())
         link.pieces.clear()
         return link

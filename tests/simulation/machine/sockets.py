@@ -51,7 +51,7 @@ class End:
     """One end of a connection; it is closed when the last descriptor that refers to it is."""
 
     broken_sends: ClassVar[int] = 0
-    """How many sends have failed, on all connections."""
+    """Count of failed sends, on all connections."""
 
     def __init__(self, network: Network, host: Host, port: int) -> None:
         self.network = network
@@ -61,10 +61,10 @@ class End:
         self.descriptors: dict[int, SimulatedSocket] = {}
         self.inbox = bytearray()
         self.has_ended = False
-        """Whether the other side has closed: nothing comes after what is in the inbox."""
+        """The other side has closed: nothing comes after the content of the inbox."""
         self.error: OSError | None = None
         self.is_shut = False
-        """Whether its error was reported: nothing can be sent any more."""
+        """Its error was reported: nothing can be sent any more."""
         self.is_closed = False
         self.unread = 0
         """Bytes that were sent, and not yet read by the other side."""
@@ -74,21 +74,21 @@ class End:
 
     @property
     def room(self) -> int:
-        """How many bytes a send takes now."""
+        """Return the number of bytes that a send takes now."""
         return self.network.buffer_bytes - self.unread
 
     @property
     def is_readable(self) -> bool:
-        """Whether the loop's selector would say so."""
+        """Return whether the loop's selector would report it as readable."""
         return bool(self.inbox) or self.has_ended or self.is_shut or self.error is not None
 
     @property
     def is_writable(self) -> bool:
-        """Whether the loop's selector would say so."""
+        """Return whether the loop's selector would report it as writable."""
         return self.room > 0 or self.is_shut or self.error is not None
 
     def accept_for_sending(self, wanted: int) -> int:
-        """How many of so many bytes a send takes; raises what a system call would."""
+        """Return how many bytes of `wanted` a send takes; raise as a system call would."""
         if self.error is not None or self.is_shut:
             End.broken_sends += 1
             error, self.error = self.error, None
@@ -244,9 +244,9 @@ class Sendfile:
         self.largest = 0
         """Most bytes that were asked for at once: the largest region so far."""
         self.cut_short = 0
-        """How often a region was not sent at once."""
+        """Count of regions that were not sent at once."""
         self.broken = 0
-        """How often the connection was no more, in the middle of a region."""
+        """Count of connections lost in the middle of a region."""
 
     def __call__(self, out_fd: int, in_fd: int, offset: int, count: int) -> int:
         self.calls += 1

@@ -54,7 +54,7 @@ class _Waiting:
 
 
 class _Watch:
-    """Who wants to hear that a descriptor can be read, or written."""
+    """Callback for a descriptor that becomes readable, or writable."""
 
     __slots__ = ("args", "callback", "context", "is_due")
 
@@ -86,7 +86,7 @@ class SlowExecutor(Protocol):
     """Threads on which work has to wait."""
 
     def delay(self) -> float:
-        """How many seconds, for the next piece."""
+        """Return the seconds that the next piece waits."""
         ...
 
 

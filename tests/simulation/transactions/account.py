@@ -1,4 +1,4 @@
-"""What became of each transaction of one transactional id, as its producers were told.
+"""Outcomes of the transactions of one transactional id, as reported to its producers.
 
 Each writes its number to all partitions, and commits it as the position of a group. So the data
 tell which transactions took effect, and the position which was the last of them.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(enum.Enum):
-    """What is known of a transaction."""
+    """Known outcome of a transaction."""
 
     NONE = "never committed"
     """Nobody asked for its commit, or that was refused."""
@@ -75,7 +75,7 @@ class Account:
         self.outcomes[number] = Outcome.NONE
 
     def audit(self, visible: Mapping[At, list[int]]) -> str:
-        """What is wrong with the numbers that each partition shows; empty if nothing is."""
+        """Describe an error in the numbers visible in each partition; empty if there is none."""
         for at, numbers in visible.items():
             where = f"{self.name} in {at[0]}-{at[1]}"
             if numbers != sorted(set(numbers)):

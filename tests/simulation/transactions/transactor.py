@@ -77,7 +77,7 @@ FINAL: Final = frozenset(
         ErrorCode.OPERATION_NOT_ATTEMPTED,
     }
 )
-"""What ends a transaction whose time is over, or whose producer has a successor."""
+"""Errors that end a transaction that timed out or whose producer was fenced."""
 
 
 class OverError(Exception):
@@ -340,7 +340,7 @@ class Transactor(Client):
             return None
 
     def _is_done(self, code: int, what: str) -> bool:
-        """Whether an answer is no error; raises OverError for one that does not pass."""
+        """Return whether an answer is no error; raise OverError for one that does not pass."""
         error = ErrorCode(code)
         if error in PASSING:
             return False

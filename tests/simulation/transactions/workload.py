@@ -45,11 +45,11 @@ STATE: Final[list[At]] = [
 ]
 LIFE_SECONDS = 0.5, 15.0
 DIES = 0.6
-"""How likely a producer that is replaced is dead; else it lives on."""
+"""Probability that a replaced producer is dead; else it lives on."""
 
 
 def transaction_keys() -> dict[str, int]:
-    """What brokers are configured with, for timeouts as short as faults are."""
+    """Return broker keys with timeouts as short as faults are."""
     return {
         "transaction_state_log_num_partitions": INTERNAL,
         "transaction_state_log_replication_factor": 3,
@@ -65,7 +65,7 @@ class TransactionWorkload:
         self._cluster = cluster
         self._client = Client(cluster, "bookkeeper")
         self.is_new = draws.random() < 0.5
-        """Whether transaction version 2 is finalised."""
+        """Transaction version 2 is finalised."""
         self._accounts = [Account(f"account-{each}") for each in range(draws.randint(2, 6))]
         self._random = Random(draws.random())
         self._transactors: list[Transactor] = []
@@ -130,7 +130,7 @@ class TransactionWorkload:
     # In the end
 
     def unsettled(self) -> str:
-        """Why not every transaction has come to its end; empty if all have."""
+        """Name a transaction or broker that is unfinished; empty if there is none."""
         for at in [*PLACES, *((GROUP_METADATA_TOPIC, index) for index in range(INTERNAL))]:
             log = self._leader(at).log
             if log.last_stable_offset != log.log_end_offset:
@@ -161,7 +161,7 @@ class TransactionWorkload:
 
     @property
     def counts(self) -> str:
-        """How much was done."""
+        """Count the outcomes and the moves."""
         told = [outcome.value for account in self._accounts for outcome in account.outcomes]
         parts = [f"{told.count(each)} {each}" for each in sorted(set(told))]
         moves = 0 if self.mover is None else self.mover.count
