@@ -1,4 +1,4 @@
-"""What the tests start and talk to: Apache's jars and tools, Apache's broker, and ours.
+"""Programs that the tests start and talk to: Apache's jars and tools, Apache's broker, and ours.
 
 `jars` resolves Apache Kafka's published artifacts, `tools` runs its command-line classes,
 `wire` speaks the few raw bytes that need no client. In `brokers/`, `broker_process` is one running

@@ -1,4 +1,4 @@
-"""Where Go programs of the tests lie once they are built, and whether they can be.
+"""Paths of the tests' Go programs once they are built, and whether they can be.
 
 Debian's Go is too old for what they need, so Go is installed by whoever wants these tests: where it
 is missing, or older than a program's `go.mod` asks for, they are skipped. As with jars, all that

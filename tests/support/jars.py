@@ -1,4 +1,4 @@
-"""Where Apache Kafka's published artifacts lie, and what is compiled against them.
+"""Paths of Apache Kafka's published artifacts, and of the classes compiled against them.
 
 Each version is a directory of jars in `build/apache/`; `classpath(version)` is what `java -cp`
 wants. Nothing here downloads or compiles: tests have time limits, networks have none. All that is
@@ -26,7 +26,8 @@ ARTIFACTS = {
     STREAMS: ("kafka-streams",),
     STREAMS_4_3: ("kafka-streams",),
 }
-"""What each set of jars is resolved from; a set is named after its version, which it ends with."""
+"""Artifacts that each set of jars is resolved from; a set is named after the version it ends
+with."""
 
 PROGRAMS = {
     "tests/benchmarks/java/ShareLoad.java": (KAFKA_4,),

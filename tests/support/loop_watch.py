@@ -76,15 +76,15 @@ PRESSURES: Final = ("io", "memory")
 FRAMES_TOLD: Final = 6
 
 BASELINE_SECONDS: Final = 0.005
-"""How old the reading of before may be: reading it for each callback would take too long."""
+"""Greatest age of the previous reading: reading it for each callback would take too long."""
 
 TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 STEAL: Final = 8
-"""Which field of the line that begins with "cpu"."""
+"""Index of the field in the line that begins with "cpu"."""
 
 
 def waited_seconds() -> float:
-    """How long this process was ready to run, and did not, since it began; 0.0 where unknown."""
+    """Return how long this process was ready without running, so far; 0.0 if unknown."""
     return _waited_for_a_processor() + _stolen() + sum(map(_stalled, PRESSURES))
 
 
@@ -122,7 +122,7 @@ def _stalled(resource: str) -> float:
 
 
 def limit_seconds() -> float:
-    """What a callback may take now: more on a busy machine, and when coverage is measured."""
+    """Return the time limit of a callback: longer on a busy machine and under coverage."""
     if _is_traced():
         return LIMIT_SECONDS * TRACED_FACTOR
     is_busy = os.getloadavg()[0] > BUSY_LOAD * (os.cpu_count() or 1)
@@ -187,7 +187,7 @@ class LoopWatch:
         self._excused_coroutines: set[str | None] = set()
         self._replaced: list[tuple[Any, str, Any]] = []
         self.held: list[str] = []
-        """What held a loop up since `begin`, and for how long."""
+        """Callbacks that blocked a loop since `begin`, and for how long."""
 
     def excuse(self) -> None:
         """From now on, in this process, time in the functions of `EXCUSED` does not count.
@@ -287,7 +287,7 @@ class LoopWatch:
 
 
 def resolved(name: str) -> tuple[Any, str]:
-    """What a name of `EXCUSED` is an attribute of, and the attribute."""
+    """Return the owner of the attribute that a name of `EXCUSED` means, and the attribute."""
     module, _, inner = name.partition(":")
     owner, _, attribute = inner.rpartition(".")
     return pkgutil.resolve_name(f"{module}:{owner}" if owner else module), attribute

@@ -77,7 +77,7 @@ CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run of a tool left behind."""
+    """Exit code and output of one run of a tool."""
 
     exit_code: int
     output: str

@@ -16,7 +16,7 @@ PRINCIPAL = "User:A"
 """The client of brokers without sockets."""
 
 Right = tuple[ResourceType, str, AclOperation]
-"""What may be done to the resource of that type and name."""
+"""Resource type, resource name and the operation allowed on it."""
 
 
 def allowing(*rights: Right, principal: str = PRINCIPAL) -> AclAuthorizer:

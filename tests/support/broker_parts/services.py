@@ -107,14 +107,14 @@ def running_loop() -> asyncio.AbstractEventLoop:
 
 @dataclasses.dataclass
 class Adapters:
-    """What a test has of its own."""
+    """Adapters that a test may replace."""
 
     clock: Clock = dataclasses.field(default_factory=StandingClock)
     store: MetadataStore = dataclasses.field(default_factory=lambda: MemoryEnsemble().connect())
     logs: LogDirectories = dataclasses.field(default_factory=logs_in_memory)
     loop: asyncio.AbstractEventLoop = dataclasses.field(default_factory=running_loop)
     given_up: list[str] = dataclasses.field(default_factory=list)
-    """Why the broker could not go on, if it could not."""
+    """Reasons why the broker could not go on."""
 
 
 def parts_in_memory(config: BrokerConfig, adapters: Adapters | None = None) -> Parts:
@@ -154,7 +154,7 @@ def foundation_in_memory(config: BrokerConfig, adapters: Adapters) -> Foundation
 
 
 def _addresses(config: BrokerConfig, machine: Machine) -> Addresses:
-    """Those that are configured; none of them is taken."""
+    """Return the configured addresses, with no socket open."""
     configured = read_listeners(config)
     ports = {one.name: PORT for one in configured.bound}
     return Addresses(

@@ -42,13 +42,13 @@ FATAL_LOG = {
     "log4j.appender.out.layout": "org.apache.log4j.PatternLayout",
     "log4j.appender.out.layout.ConversionPattern": "%d %p %c: %m%n",
 }
-"""Why a broker ended while it started is in its output."""
+"""Errors of a failed start go to the output."""
 
 SCRIPT_FLAGS = (
     *("-server", "-Xms1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
     *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
 )
-"""What Apache's own start script adds: for benchmarks, where it should be at its best."""
+"""Flags that Apache's own start script adds: for benchmarks, where it should be at its best."""
 
 PROTOCOL_MAP = (
     "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,"
@@ -61,7 +61,7 @@ STANDALONE = {
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
-"""What a single broker needs in both makes, with rebalances that start at once."""
+"""Keys that a single broker needs, of either make, with rebalances that start at once."""
 
 
 def apache_4(

@@ -30,7 +30,7 @@ class BrokerProcess:
     """A broker on a fixed port with a directory of its own, whether it runs or not."""
 
     name: str
-    """What reports call it."""
+    """Name in reports."""
 
     command: list[str]
     """The whole command line; starting again runs the same."""
@@ -41,7 +41,7 @@ class BrokerProcess:
     port: int
     working_directory: Path | None = None
     environment: dict[str, str] = field(default_factory=dict)
-    """What it gets besides the environment of the tests, from its next start on."""
+    """Variables added to the environment of the tests, from its next start on."""
 
     startup_seconds: float = 0.0
     """From the start of the process to the first answered ApiVersions and Metadata."""
@@ -51,7 +51,7 @@ class BrokerProcess:
 
     @property
     def bootstrap(self) -> str:
-        """What clients take as bootstrap servers."""
+        """Return the bootstrap servers for clients."""
         return f"127.0.0.1:{self.port}"
 
     @property

@@ -85,7 +85,7 @@ class Member:
 
 
 def told_by(port: int) -> dict[tuple[str, int], PartitionState]:
-    """What the broker on a port says of all partitions; nothing when it does not answer."""
+    """Return the state of all partitions by the broker on a port; empty without an answer."""
     request = wire.request_header(wire.METADATA, METADATA_VERSION)
     request += MetadataRequest(topics=None).encode(METADATA_VERSION)
     try:
@@ -140,7 +140,7 @@ class Cluster:
         return ",".join(member.process.bootstrap for member in self.members)
 
     def ailments(self) -> list[str]:
-        """What is not as it should be: all agree, each partition is led, all replicas in sync."""
+        """List deviations: brokers that disagree, partitions without leader or out of sync."""
         told = [told_by(member.process.port) for member in self.members]
         found = []
         for member, said in zip(self.members, told, strict=True):
@@ -153,7 +153,7 @@ class Cluster:
         return found
 
     def log_bytes(self, topic: str, partition: int) -> list[bytes]:
-        """What each broker has of a partition, all segments one after the other."""
+        """Return each broker's log of a partition, all segments joined."""
         return [
             b"".join(
                 file.read_bytes()

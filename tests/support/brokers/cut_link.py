@@ -16,7 +16,7 @@ BACKLOG = 64
 
 
 class Direction(Flag):
-    """Which way bytes do not pass."""
+    """Direction in which no bytes pass."""
 
     REQUESTS = auto()
     """Towards the port."""

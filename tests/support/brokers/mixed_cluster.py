@@ -209,7 +209,7 @@ class MixedCluster:
             self.eventually(lambda: self.leaders(topic) == preferred)  # noqa: B023
 
     def leaders(self, topic: str) -> list[int]:
-        """Who leads each partition."""
+        """Return the leader of each partition."""
         return [state["leader"] for state in self.states(topic)]
 
     def wait_until_in_sync(self, topics: Iterable[str] = ()) -> None:

@@ -88,7 +88,7 @@ class Node:
         return asked.returncode, asked.stdout
 
     def restarts(self) -> dict[int, int]:
-        """How often each broker was started again, by what the supervisor says."""
+        """Return the restarts of each broker, by the supervisor's log."""
         return {int(found[1]): int(found[4]) for found in self._told()}
 
     def _told(self) -> list[re.Match[str]]:
@@ -99,7 +99,7 @@ class Node:
         return holder(str(self.directory / "data" / "node" / f"broker{broker_id}.lock"))
 
     def port_of(self, process: int) -> int:
-        """Where a broker listens; the first process is 0."""
+        """Return the port of a broker; the first process is 0."""
         return self._port + process
 
     def pids(self) -> dict[int, int | None]:

@@ -56,7 +56,7 @@ class TlsZooKeeper(ZooKeeperServer):
 
     @property
     def secure_address(self) -> str:
-        """What `zookeeper.connect` takes for TLS."""
+        """Return the value of `zookeeper.connect` for TLS."""
         return f"localhost:{self.secure_port}"
 
 

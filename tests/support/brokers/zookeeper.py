@@ -65,7 +65,7 @@ class ZooKeeperServer:
 
     @property
     def address(self) -> str:
-        """What `zookeeper.connect` takes; a path may be put behind it."""
+        """Return the value of `zookeeper.connect`; a path may be appended."""
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:

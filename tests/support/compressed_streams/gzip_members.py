@@ -20,7 +20,7 @@ FCOMMENT: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class GzipMember:
-    """How the member or members around some data look; the defaults are a Java producer's."""
+    """Format of the member or members around some data; the defaults are a Java producer's."""
 
     magic: bytes = b"\x1f\x8b"
     method: int = 8
@@ -32,10 +32,10 @@ class GzipMember:
     name: bytes = b"name"
     comment: bytes = b"comment"
     header_crc: int = 0
-    """What is added to the right one."""
+    """Added to the right checksum."""
     level: int = 6
     flush: int | None = None
-    """How the data is flushed half way."""
+    """Flush mode half way through the data."""
     deflated: bytes = b""
     """Put before the deflated data: whole blocks."""
     cut: int = 0

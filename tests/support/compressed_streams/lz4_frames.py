@@ -25,13 +25,13 @@ END_MARK: Final = bytes(4)
 
 @dataclass(frozen=True, slots=True)
 class Lz4Frame:
-    """How the frame or frames around some data look; the defaults are a Java producer's."""
+    """Format of the frame or frames around some data; the defaults are a Java producer's."""
 
     magic: int = 0x184D2204
     version: int = 1
     independent: bool = True
     block_checksum: int | None = None
-    """What is added to the right checksum: 0 for the right one, None for none at all."""
+    """Added to the right checksum: 0 for the right one, None for no checksum."""
     content_size: int | None = None
     content_checksum: int | None = None
     reserved_flag: bool = False
@@ -41,7 +41,7 @@ class Lz4Frame:
     """Bits of the block size byte that must be 0."""
     header_checksum: int = 0
     checksum_of_magic: bool = False
-    """Whether the header checksum covers the magic too, as Kafka's did before message format 1."""
+    """The header checksum covers the magic too, as Kafka's did before message format 1."""
     stored: bool = False
     block_bytes: int = WINDOW_BYTES
     empty_block: bytes = b""

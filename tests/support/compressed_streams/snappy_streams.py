@@ -17,7 +17,7 @@ MAGIC: Final = b"\x82SNAPPY\x00"
 
 @dataclass(frozen=True, slots=True)
 class SnappyStream:
-    """How the stream around some data looks; the defaults are a Java producer's."""
+    """Format of the stream around some data; the defaults are a Java producer's."""
 
     is_raw: bool = False
     magic: bytes = MAGIC
@@ -29,7 +29,7 @@ class SnappyStream:
     length_padding: bytes = b""
     """Of each chunk's varint: bytes that add nothing to it."""
     claimed: int = 0
-    """What is added to each chunk's own length."""
+    """Added to each chunk's own length."""
     after_chunk: bytes = b""
     """Inside each chunk."""
     empty_chunk: bytes = b""

@@ -67,7 +67,7 @@ def xxh64(data: bytes) -> int:
 
 
 def _lanes(data: bytes, width: _Width) -> tuple[int, int]:
-    """What the whole stripes of four words make, and where they end."""
+    """Return the hash of the whole stripes of four words, and the position behind them."""
     mask = (1 << width.bits) - 1
     size = width.bits // 8
     one, two, _, _, five = width.primes

@@ -23,7 +23,7 @@ LARGEST_BLOCK: Final = 128 << 10
 
 @dataclass(frozen=True, slots=True)
 class ZstdFrame:
-    """How the frame or frames around some data look; the defaults are a Java producer's."""
+    """Format of the frame or frames around some data; the defaults are a Java producer's."""
 
     magic: int = MAGIC
     window_log: int | None = 20
@@ -31,7 +31,7 @@ class ZstdFrame:
     mantissa: int = 0
     """Eighths of the window that are added to it."""
     content_size: int | None = None
-    """What is added to the right one; None for none at all."""
+    """Added to the right size; None for no content size."""
     size_bytes: int = 8
     dictionary: int | None = None
     dictionary_bytes: int = 1

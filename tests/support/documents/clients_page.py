@@ -32,7 +32,7 @@ CLIENTS = {
 """By name: the package with its version, and what a test imports that uses it."""
 
 WRAPPERS = ("tests.interop.clients", "tests.interop.go")
-"""Where what tests import is named after its client."""
+"""Packages whose modules are named after the client that they import."""
 
 FRAMEWORKS = {
     "AnyIO": ("anyio", "anyio"),
@@ -55,10 +55,10 @@ PLACES = (
     "tests/broker/embedded",
     "tests/interop/embedded",
 )
-"""Where frameworks are used, rather than by what tests are made with."""
+"""Places that use frameworks as a user does, not only to write tests."""
 
 PAGES = frozenset({".md"})
-"""What names pages, whose blocks of Python the tests run."""
+"""Suffixes of pages, whose blocks of Python the tests run."""
 
 SUBJECTS = {
     "clients": "producing, consuming, administration",
@@ -77,7 +77,7 @@ SUBJECTS = {
     "transactions": "transactions",
     "workloads": "load under kills",
 }
-"""What the rooms of tests/interop are about."""
+"""Subjects of the packages in tests/interop."""
 
 INTRODUCTION = """\
 # Clients and frameworks
@@ -155,7 +155,7 @@ def _places() -> list[str]:
 
 
 def _has(place: str, words: set[str]) -> bool:
-    """Whether a program there imports one of the words, or its project asks for it."""
+    """Return whether a program there imports one of the words, or its project requires it."""
     folder = ROOT / place
     if folder.suffix in PAGES:
         blocks = re.findall(r"```python\n(.*?)```", folder.read_text(encoding="utf-8"), re.DOTALL)

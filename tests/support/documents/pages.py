@@ -25,7 +25,7 @@ EXAMPLES = "examples/README.md"
 
 RUNNABLE = {"bash", "console", "java", "python", "sh"}
 SHOWN = {"ini", "mermaid", "properties", "text", "toml", "yaml", "{toctree}", "{tab-set}"}
-"""What is shown only; a block without a language would hide what it is."""
+"""Languages of blocks that are only displayed; a block without a language would be unidentified."""
 
 _FENCE = re.compile(
     r"(?:^ *<!-- not run: (?P<reason>[^\n]+?) -->\n)?"
@@ -43,7 +43,7 @@ class Block:
     language: str
     text: str
     reason: str | None
-    """Why no test runs it; None where one does."""
+    """Reason why no test runs it; None where one does."""
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"

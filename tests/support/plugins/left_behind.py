@@ -84,7 +84,7 @@ def _release(item: pytest.Item) -> None:
 
 
 def _still_running(before: set[threading.Thread] | None) -> list[threading.Thread]:
-    """Those begun since the test's body began that do not end now."""
+    """Return the threads begun since the test's body began that do not end now."""
     begun = set() if before is None else set(threading.enumerate()) - before
     deadline = time.monotonic() + THREAD_SECONDS
     for thread in begun:

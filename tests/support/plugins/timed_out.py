@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 WORDS = "from pytest-timeout"
-"""What a failure says that is a time-out."""
+"""Text in the failure of a test that timed out."""
 
 AGAIN_SECONDS = 60.0
 """Longer than what a test does on its way out."""

@@ -1,4 +1,4 @@
-"""What processes use of the machine: processor time and resident memory, out of /proc."""
+"""Resource usage of processes: processor time and resident memory, from /proc."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ ENVIRONMENT = {
     "SPARK_LOCAL_IP": HOST,
     "SPARK_DAEMON_MEMORY": "256m",
 }
-"""What master and workers get, and executors from them: this machine's address for itself."""
+"""Environment of master and workers, inherited by executors: this machine's address for itself."""
 
 
 class SparkClusterError(RuntimeError):
@@ -46,7 +46,7 @@ class SparkClusterError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class WorkerSize:
-    """What one worker offers to executors."""
+    """Resources that one worker offers to executors."""
 
     cores: int = 1
     memory: str = "1g"
@@ -67,7 +67,7 @@ class SparkCluster:
 
     @property
     def url(self) -> str:
-        """What jobs take as `--master`."""
+        """Return the value of `--master` for jobs."""
         return f"spark://{HOST}:{self._port}"
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""How a client gets in: protocol, mechanism and user, in the words of each client library."""
+"""A client's credentials: protocol, mechanism and user, in the words of each client library."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Access:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether there is TLS."""
+        """Return whether the protocol uses TLS."""
         return self.protocol.endswith("SSL")
 
     def java(self, realm: Realm) -> dict[str, str]:

@@ -44,7 +44,7 @@ _SERVER = """[kdcdefaults]
 
 
 def has_kdc() -> bool:
-    """Whether the Debian packages krb5-kdc and krb5-admin-server are there."""
+    """Return whether the Debian packages krb5-kdc and krb5-admin-server are installed."""
     return all(shutil.which(name, path=SBIN) for name in ("krb5kdc", "kadmin.local", "kdb5_util"))
 
 
@@ -61,7 +61,7 @@ class Kdc:
         profile = directory / "kdc.conf"
         profile.write_text(_SERVER.format(realm=REALM, port=self.port, directory=directory))
         self.environment = {"KRB5_CONFIG": str(self.config)}
-        """What clients and servers of the realm need."""
+        """Environment of the realm's clients and servers."""
         self._environment = {**os.environ, **self.environment, "KRB5_KDC_PROFILE": str(profile)}
         self._process: subprocess.Popen[bytes] | None = None
         self._run("kdb5_util", "create", "-s", "-r", REALM, "-P", "master")

@@ -35,7 +35,7 @@ SECURITY = "org.apache.kafka.common.security"
 
 
 class Ports(NamedTuple):
-    """Where a broker listens, by security protocol."""
+    """Ports of a broker, by security protocol."""
 
     plaintext: int
     sasl_plaintext: int
@@ -48,11 +48,11 @@ class Ports(NamedTuple):
         return cls(*(free_port() for _ in PROTOCOLS))
 
     def bootstrap(self, protocol: str) -> str:
-        """What clients of a protocol take as bootstrap servers."""
+        """Return the bootstrap servers for clients of a protocol."""
         return f"localhost:{self[PROTOCOLS.index(protocol)]}"
 
     def listeners(self) -> str:
-        """What `listeners` takes."""
+        """Return the value of `listeners`."""
         return ",".join(
             f"{protocol}://localhost:{port}" for protocol, port in zip(PROTOCOLS, self, strict=True)
         )

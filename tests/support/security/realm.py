@@ -1,4 +1,4 @@
-"""Who there is in a test: an authority, a server, and users with passwords and certificates."""
+"""The identities of a test: an authority, a server, and users with passwords and certificates."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Realm:
 
     @cached_property
     def server(self) -> Issued:
-        """What brokers show; its name is that of their user, who is thus known by TLS too."""
+        """Return the brokers' certificate; its name is their user's, who is thus known by TLS."""
         return self.authority.issue(ADMIN, self.directory)
 
     def user(self, name: str) -> Issued:
-        """What a client shows."""
+        """Return a client's certificate."""
         if name == ADMIN:
             return self.server
         if name not in self._users:

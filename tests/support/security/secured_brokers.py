@@ -34,7 +34,7 @@ class SecuredBroker:
         make_scram_users(self.ports.bootstrap("PLAINTEXT"))
 
     def bootstrap(self, access: Access) -> str:
-        """Where clients that come this way in begin."""
+        """Return the bootstrap servers for clients with this access."""
         return self.ports.bootstrap(access.protocol)
 
 

@@ -1,4 +1,4 @@
-"""What a request is about."""
+"""The subject of a request."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class About:
     form: int = 0
     """Requests that have several forms choose by this."""
     ids: Mapping[str, UUID] = field(default_factory=dict)
-    """Those of topics that exist, by name."""
+    """Ids of the existing topics, by name."""
 
     def is_form(self, number: int, of: int = 2) -> bool:
-        """Whether the request shall have this one of its forms."""
+        """Return whether the request shall have this one of its forms."""
         return self.form % of == number
 
     def id_of(self, topic: str) -> UUID:

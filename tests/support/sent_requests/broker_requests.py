@@ -149,7 +149,7 @@ MAKERS: dict[ApiKey, Maker] = {
     ApiKey.DESCRIBE_CLUSTER: describe_cluster,
     ApiKey.UPDATE_FEATURES: update_features,
 }
-"""Those of clients."""
+"""Requests of clients."""
 
 AMONG_BROKERS: dict[ApiKey, Maker] = {
     ApiKey.LEADER_AND_ISR: leader_and_isr,
@@ -159,4 +159,4 @@ AMONG_BROKERS: dict[ApiKey, Maker] = {
     ApiKey.ALTER_PARTITION: alter_partition,
     ApiKey.ALLOCATE_PRODUCER_IDS: allocate_producer_ids,
 }
-"""Those of brokers and controllers, in clusters with ZooKeeper."""
+"""Requests of brokers and controllers, in clusters with ZooKeeper."""

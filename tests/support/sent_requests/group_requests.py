@@ -74,7 +74,7 @@ def offset_delete(about: About, _: int) -> OffsetDeleteRequest:
 
 
 def find_coordinator(about: About, version: int) -> FindCoordinatorRequest:
-    """That of the group, or of the transactional id."""
+    """Look up the coordinator of the group, or of the transactional id."""
     key, key_type = about.group, GROUP
     if version and about.is_form(1):
         key, key_type = about.transactional_id, TRANSACTION

@@ -1,4 +1,4 @@
-"""What an answer says of who may do and see what: errors and names, and nothing else."""
+"""The part of an answer that depends on authorisation: errors and names, and nothing else."""
 
 from __future__ import annotations
 

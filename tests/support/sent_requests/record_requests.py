@@ -50,7 +50,7 @@ def produce(about: About, version: int) -> ProduceRequest:
 
 
 def fetch(about: About, version: int) -> FetchRequest:
-    """What there is, without waiting; in the other form as a follower does."""
+    """Fetch the existing records without waiting; in the other form as a follower does."""
     kind = FetchRequest.Topic
     replica = A_REPLICA if about.is_form(1, 4) else -1
     partitions = [kind.Partition(partition=0, fetch_offset=0, partition_max_bytes=MIB)]
@@ -70,7 +70,7 @@ def fetch(about: About, version: int) -> FetchRequest:
 
 
 def list_offsets(about: About, _: int) -> ListOffsetsRequest:
-    """Where the first partition of each topic begins."""
+    """Ask for the earliest offset of the first partition of each topic."""
     kind = ListOffsetsRequest.Topic
     partitions = [kind.Partition(partition_index=0, timestamp=EARLIEST)]
     return ListOffsetsRequest(
@@ -89,7 +89,7 @@ def delete_records(about: About, _: int) -> DeleteRecordsRequest:
 
 
 def offset_for_leader_epoch(about: About, _: int) -> OffsetForLeaderEpochRequest:
-    """Where the first epoch of each topic's first partition ends."""
+    """Ask for the end offset of epoch 0 in the first partition of each topic."""
     kind = OffsetForLeaderEpochRequest.Topic
     partitions = [kind.Partition(partition=0, leader_epoch=0)]
     replica = A_REPLICA if about.is_form(1) else -1

@@ -64,7 +64,7 @@ def create_acls(about: About, _: int) -> CreateAclsRequest:
 
 
 def delete_acls(about: About, _: int) -> DeleteAclsRequest:
-    """Those that `create_acls` makes of the first topic."""
+    """Delete the ACLs that `create_acls` makes of the first topic."""
     wanted = DeleteAclsRequest.Filter(
         resource_type_filter=ResourceType.TOPIC,
         resource_name_filter=about.topics[0],
@@ -115,7 +115,7 @@ def describe_client_quotas(_: About, __: int) -> DescribeClientQuotasRequest:
 
 
 def alter_client_quotas(_: About, __: int) -> AlterClientQuotasRequest:
-    """Whether somebody who never comes could have one."""
+    """Validate a quota for a user that does not exist."""
     kind = AlterClientQuotasRequest.Entry
     wanted = kind(
         entity=[kind.Entity(entity_type="user", entity_name="nobody")],

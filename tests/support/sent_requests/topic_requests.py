@@ -79,7 +79,7 @@ def delete_topics(about: About, version: int) -> DeleteTopicsRequest:
 
 
 def create_partitions(about: About, _: int) -> CreatePartitionsRequest:
-    """Whether each topic could have three."""
+    """Validate three partitions for each topic."""
     kind = CreatePartitionsRequest.Topic
     return CreatePartitionsRequest(
         topics=[kind(name=name, count=3, assignments=None) for name in about.topics],

@@ -109,7 +109,7 @@ def txn_offset_commit(about: About, version: int) -> TxnOffsetCommitRequest:
 
 
 def describe_producers(about: About, _: int) -> DescribeProducersRequest:
-    """Those of the first partition of each topic."""
+    """Describe the producers of the first partition of each topic."""
     kind = DescribeProducersRequest.Topic
     return DescribeProducersRequest(
         topics=[kind(name=name, partition_indexes=[0]) for name in about.topics]
@@ -117,7 +117,7 @@ def describe_producers(about: About, _: int) -> DescribeProducersRequest:
 
 
 def describe_transactions(about: About, _: int) -> DescribeTransactionsRequest:
-    """That of the transactional id."""
+    """Describe the transaction of the transactional id."""
     return DescribeTransactionsRequest(transactional_ids=[about.transactional_id])
 
 
