@@ -1,4 +1,4 @@
-"""What authorisation costs a request: microseconds of processor time for each question.
+"""Cost of authorisation: microseconds of processor time for each question.
 
     python -m tests.benchmarks.authorization [--smoke]
 

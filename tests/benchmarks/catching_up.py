@@ -58,7 +58,7 @@ TRICKLE_PAUSE_SECONDS = 0.004
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is missing, and how long is looked at producers before."""
+    """Amount of missing data, and time for which producers are measured before."""
 
     records: int = 1 << 20
     record_bytes: int = 1024

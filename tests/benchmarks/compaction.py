@@ -1,4 +1,4 @@
-"""How fast a broker compacts, and what a producer notices of it.
+"""Throughput of compaction, and its effect on a producer.
 
 `python -m tests.benchmarks.compaction` prints the rows alone; `make bench` has them too.
 
@@ -72,7 +72,7 @@ OFFSET = struct.Struct(">q")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much there is to compact, and what is produced meanwhile."""
+    """Amount of data to compact, and the load meanwhile."""
 
     log_bytes: int = 2 << 30
     small_records_bytes: int = 512 * MEBIBYTE

@@ -87,12 +87,12 @@ OWN_BROKERS: dict[str, type[RowsOfOwnBrokers]] = {
     "groups": RebalanceRows,
     "share": ShareRows,
 }
-"""What needs brokers of its own, by the name that `--rows` takes."""
+"""Rows that need brokers of their own, by their name for `--rows`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure."""
+    """Rows to measure, and how."""
 
     makes: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -101,7 +101,7 @@ class Plan:
     """Each row runs with this fraction of its records: 1 is all of them."""
 
     own_brokers: tuple[str, ...] = tuple(OWN_BROKERS)
-    """Which of those are measured too."""
+    """The rows of those that are measured too."""
     output: Path = OUTPUT
 
 

@@ -1,4 +1,4 @@
-"""What a storm of TLS handshakes does to producers: 500 a second arrive while records of 1 KB flow.
+"""Effect of a storm of TLS handshakes on producers: 500 a second while records of 1 KB flow.
 
     python -m tests.benchmarks.handshakes [--smoke]
 
@@ -66,7 +66,7 @@ class HandshakeRows:
 
     @property
     def factor(self) -> float:
-        """How much longer producers of our broker wait in the storm, by the medians."""
+        """Return the ratio of producers' latency in the storm to that alone, by the medians."""
         alone, stormy = (
             median(result.value for result in row.results[OURS])
             for row in (self._alone, self._stormy)

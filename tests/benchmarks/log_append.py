@@ -1,4 +1,4 @@
-"""What one append and one look-up cost, without network: the floor under Produce and Fetch.
+"""Cost of one append and one look-up, without network: the floor under Produce and Fetch.
 
 `python -m tests.benchmarks.log_append` prints microseconds of CPU per operation: for batches of
 16 KB of different record sizes in one partition, and for small batches over 1,000 partitions.

@@ -46,7 +46,7 @@ SLOW_POLL_SECONDS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many partitions, and how long they are watched."""
+    """Number of partitions, and time for which they are watched."""
 
     topics: int = 30
     topics_of_apache: int = 10

@@ -1,4 +1,4 @@
-"""What messages cost: microseconds of processor time to read, build and write one.
+"""Cost of messages: microseconds of processor time to read, build and write one.
 
     python -m tests.benchmarks.message_codecs [--smoke]
 

@@ -1,4 +1,4 @@
-"""What two brokers on one machine take together, beside one of ours and one of Apache Kafka's.
+"""Throughput of two brokers on one machine, beside one of ours and one of Apache Kafka's.
 
 `python -m tests.benchmarks.node` prints the rows alone; `make bench ARGS="--rows node"` does as
 well. All are sent the same: batches over a number of connections, each with a partition of its own
@@ -49,7 +49,7 @@ SMALLEST_COUNTED = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What is sent."""
+    """Loads to send."""
 
     loads: tuple[Canned, ...]
     megabytes: int

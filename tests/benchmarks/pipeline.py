@@ -68,7 +68,7 @@ LET_GO_SECONDS = IDLE_SECONDS + 3
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure."""
+    """Parts to measure, and how."""
 
     makes: tuple[str, ...]
     parts: tuple[str, ...]

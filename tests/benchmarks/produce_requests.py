@@ -1,4 +1,4 @@
-"""What a produce request costs from socket buffer to answer: microseconds of CPU per batch.
+"""Cost of a produce request from socket buffer to answer: microseconds of CPU per batch.
 
     python -m tests.benchmarks.produce_requests [--smoke]
 
@@ -56,7 +56,7 @@ MAX_REQUEST_BYTES = 100 << 20
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a producer sends over and over: one batch to each of some partitions."""
+    """Request that a producer sends over and over: one batch to each of some partitions."""
 
     name: str
     record_bytes: int

@@ -1,4 +1,4 @@
-"""What record batches cost: microseconds of processor time for each thing done to one.
+"""Cost of record batches: microseconds of processor time for each operation on one.
 
     python -m tests.benchmarks.record_batches [--smoke]
 

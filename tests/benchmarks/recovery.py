@@ -1,4 +1,4 @@
-"""How long a broker takes to serve again after kill -9, with many partitions and much data.
+"""Time until a broker serves again after kill -9, with many partitions and much data.
 
 `python -m tests.benchmarks.recovery` prints the rows alone; `make bench` has them too.
 
@@ -63,7 +63,7 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much data."""
+    """Amount of data."""
 
     partitions: int = 1000
     segments: int = 5

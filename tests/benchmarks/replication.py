@@ -97,11 +97,11 @@ class Brokers:
         return ",".join(member.bootstrap for member in self.members)
 
     def cpu_seconds(self) -> float:
-        """What all have used so far."""
+        """Return the processor time used by all so far."""
         return sum(member.cpu_seconds() for member in self.members)
 
     def resident_bytes(self) -> int:
-        """What all hold now."""
+        """Return the memory resident in all now."""
         return sum(member.resident_bytes() for member in self.members)
 
     def create_topic(self, name: str, partitions: int) -> None:
@@ -113,7 +113,7 @@ class Brokers:
             raise BrokerError(f"{name} is created but not served by all")
 
     def is_whole(self, topic: str, partitions: int) -> bool:
-        """Whether all brokers say that all replicas of it are in sync."""
+        """Return whether all brokers report all of the topic's replicas in sync."""
         for member in self.members:
             told = told_by(member.port)
             states = [state for (name, _), state in told.items() if name == topic]

@@ -1,4 +1,4 @@
-"""What TLS and SASL cost: producing and consuming records of 1 KB, beside Apache Kafka 4.
+"""Cost of TLS and SASL: producing and consuming records of 1 KB, beside Apache Kafka 4.
 
 Both makes have the same certificates and users, and the clients are those of the other rows. The
 tools' own part, encrypting on the same two cores, is in the records per second; it is not in the

@@ -1,1 +1,1 @@
-"""What tests wait for that have a broker of their own."""
+"""Waiting times of tests that have a broker of their own."""

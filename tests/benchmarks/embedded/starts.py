@@ -1,4 +1,4 @@
-"""How long tests wait for their broker: `broker.testing` beside Apache Kafka in a JVM.
+"""Time that tests wait for their broker: `broker.testing` beside Apache Kafka in a JVM.
 
     python -m tests.benchmarks.embedded.starts [--smoke] [--apache]
 

@@ -1,1 +1,1 @@
-"""What groups cost their coordinator, and share groups their leaders; see `rebalances.py`."""
+"""Cost of groups to their coordinator, and of share groups to leaders; see `rebalances.py`."""

@@ -56,7 +56,7 @@ class Member:
     idle_frame: bytes = b""
     """The heartbeat that says nothing new."""
     idle_answer: bytes = b""
-    """What was answered to it."""
+    """Answer to it."""
     interval_seconds: float = 0.0
     timer: asyncio.TimerHandle | None = None
 
@@ -191,7 +191,7 @@ class Crowd:
         self._failure = self._failure or error
 
     def have_all(self, partitions: int) -> bool:
-        """Whether the members of each group are in one epoch and own all partitions, each once."""
+        """Return whether each group's members, in one epoch, own all partitions, each once."""
         epochs: dict[str, int] = {}
         owned: dict[str, int] = {}
         for member in self.members.values():

@@ -1,4 +1,4 @@
-"""What groups of KIP-848 cost their coordinator: rebalances, heartbeats and memory.
+"""Cost of KIP-848 groups to their coordinator: rebalances, heartbeats and memory.
 
     python -m tests.benchmarks.groups.rebalances [--smoke]
 
@@ -66,7 +66,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What is measured."""
+    """Groups to measure, and keys of the broker."""
 
     shapes: tuple[Shape, ...]
     resting_seconds: float
@@ -142,7 +142,7 @@ class RebalanceRows:
 
 
 def stable_groups(client: Principal) -> int:
-    """How many groups are Stable."""
+    """Return the number of Stable groups."""
     answer = client.ask(ListGroupsRequest(states_filter=["Stable"]), 5)
     assert not answer.error_code, answer
     return len(answer.groups)

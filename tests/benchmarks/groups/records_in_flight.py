@@ -70,7 +70,7 @@ class _Holder:
 
     @property
     def held(self) -> int:
-        """How many records."""
+        """Return the number of records held."""
         ranges = [each for some in self._ranges.values() for each in some]
         return sum(last - first + 1 for first, last in ranges)
 

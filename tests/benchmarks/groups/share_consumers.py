@@ -51,7 +51,7 @@ LOCKS = 2_000
 
 
 class Load(NamedTuple):
-    """Who consumes."""
+    """Number and mode of the consumers."""
 
     consumers: int
     """A partition for each."""
@@ -66,7 +66,7 @@ class Load(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is consumed, and how much is in flight."""
+    """Number of records, and of partitions in flight."""
 
     records: int
     partitions_in_flight: int

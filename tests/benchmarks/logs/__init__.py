@@ -1,1 +1,1 @@
-"""What logs on disk cost, beyond what `make bench` compares with Apache Kafka."""
+"""Cost of logs on disk, beyond the comparison of `make bench` with Apache Kafka."""

@@ -1,4 +1,4 @@
-"""What an index by key costs to build, and how long it takes to look something up by it.
+"""Cost of building an index by key, and latency of look-ups in it.
 
 `python -m tests.benchmarks.logs.key_index` prints the figures. A topic with `key.index.enable` gets
 a log of 10 GiB that was written here, in segments of 1 GiB, and the broker indexes all but the
@@ -63,7 +63,7 @@ DISK = Disk(LocalFileSystem())
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much there is to index, and how often it is looked up."""
+    """Amount of data to index, and number of look-ups."""
 
     log_bytes: int = 10 << 30
     segment_bytes: int = 1 << 30
@@ -77,7 +77,7 @@ SMOKE = Size(4 * MEBIBYTE, MEBIBYTE, lookups=5)
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was measured."""
+    """Measurements."""
 
     log_bytes: int
     """Of the closed segments."""

@@ -1,1 +1,1 @@
-"""What the benchmarks share: the brokers compared, the tools run on them, rows and reports."""
+"""Shared parts of the benchmarks: the brokers compared, the tools run on them, rows and reports."""

@@ -39,7 +39,7 @@ CLIENT_ID = b"canned"
 RECORD_BYTES = 100
 IN_FLIGHT = 5
 FETCHED_BATCHES = 256
-"""What each partition holds that is fetched over and over, in batches of 16 KB: 4 MB."""
+"""Batches of 16 KB in each partition that is fetched over and over: 4 MB."""
 SINGLE_RECORD_BYTES = 1
 """Fewer than a record takes: a batch has one at least."""
 MEGABYTE = 1_000_000
@@ -47,7 +47,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Canned:
-    """How many connections, each with a partition of its own, and what is asked over them."""
+    """Number of connections, each with a partition of its own, and the requests sent over them."""
 
     connections: int
     bytes_each: int
@@ -56,7 +56,7 @@ class Canned:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What the client counted."""
+    """Throughput counted by the client."""
 
     answers: int
     bytes_sent: int
@@ -215,7 +215,7 @@ def _frame(key: ApiKey, version: int, body: bytes) -> bytes:
 
 
 def error_at_of_produce(topic: str) -> int:
-    """Where the error code is: behind size, correlation id, one topic's name, one partition."""
+    """Return the error code's position: behind size, correlation id, one topic, one partition."""
     return 4 + 4 + 4 + 2 + len(topic) + 4 + 4
 
 

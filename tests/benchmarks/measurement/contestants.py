@@ -24,7 +24,7 @@ _APACHE_ONLY = {"broker.session.timeout.ms": "3600000"}
 
 
 def keys_of(make: str) -> dict[str, str]:
-    """What the brokers of a make are configured with besides."""
+    """Return the additional keys of a make's brokers."""
     return {**_COMMON, **(_APACHE_ONLY if make == APACHE else {})}
 
 

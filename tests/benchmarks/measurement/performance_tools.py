@@ -23,7 +23,7 @@ _AVERAGE_LATENCY = re.compile(r"Avg latency: ([\d.]+) ms")
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What a producer or consumer tool reached over its whole run."""
+    """Throughput of a producer or consumer tool over its whole run."""
 
     records: int
     records_per_second: float
@@ -32,7 +32,7 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class TransactionLoad:
-    """How much is sent in which transactions; `records` is a multiple of `producers`."""
+    """Records sent in transactions; `records` is a multiple of `producers`."""
 
     records: int
     record_bytes: int

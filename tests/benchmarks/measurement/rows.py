@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a tool is told to send or read."""
+    """Records that a tool sends or reads."""
 
     records: int
     record_bytes: int

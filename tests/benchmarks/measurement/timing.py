@@ -1,4 +1,4 @@
-"""How long one call of a small thing takes, and the flag of benchmarks that only show they run."""
+"""Duration of one small call, and the flag of benchmarks that only show they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is watched while a broker is busy with something else: latencies, memory, processor."""
+"""Measurements while a broker is busy with something else: latencies, memory, processor."""
 
 from __future__ import annotations
 

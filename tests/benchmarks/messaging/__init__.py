@@ -1,1 +1,1 @@
-"""What our broker has besides what Apache Kafka has, measured."""
+"""Benchmarks of our broker's extensions of Apache Kafka."""

@@ -1,1 +1,1 @@
-"""What many partitions cost one broker; `tests.benchmarks.many_partitions` prints the rows."""
+"""Cost of many partitions to one broker; `tests.benchmarks.many_partitions` prints the rows."""

@@ -55,7 +55,7 @@ FORGETFUL = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms"
 
 @dataclass(frozen=True, slots=True)
 class OneBrokerSize:
-    """How many partitions, by make, and how much is done with them."""
+    """Number of partitions, by make, and the load on them."""
 
     topics: dict[str, int]
     partitions_of_each: int

@@ -42,7 +42,7 @@ class PipelineBenchError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """How much is produced for the jobs."""
+    """Amount of data produced for the jobs."""
 
     months: tuple[int, ...] = ()
     """of the flights; all of them when empty"""

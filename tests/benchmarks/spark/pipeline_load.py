@@ -1,4 +1,4 @@
-"""Whether a stream keeps up: samples of a long run, and what they say.
+"""Verdict on whether a stream keeps up, from samples of a long run.
 
 A run is bounded when, once it is warm, it takes in as much as is produced, and the backlog of
 records does not grow. Batches make the backlog a saw tooth, so its peaks are compared: those of the
@@ -52,7 +52,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the samples of a run say."""
+    """Verdict on the samples of a run."""
 
     wanted_rate: int
     produced_rate: float
@@ -67,12 +67,12 @@ class Verdict:
 
     @property
     def keeps_rate(self) -> bool:
-        """Whether as much was produced and taken as was wanted."""
+        """Return whether the wanted rate was produced and taken in."""
         return min(self.produced_rate, self.taken_rate) >= KEEPS_RATE * self.wanted_rate
 
     @property
     def is_lag_bounded(self) -> bool:
-        """Whether the lag grew no more."""
+        """Return whether the lag has stopped growing."""
         slack = PEAK_SLACK_SECONDS * self.wanted_rate
         return self.last_peak <= PEAK_GROWTH * self.middle_peak + slack
 

@@ -1,4 +1,4 @@
-"""How fast Spark reads a topic whole as a batch, beside a plain consumer reading the same."""
+"""Speed at which Spark reads a topic whole as a batch, beside a plain consumer of the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RECORD_BYTES = 1024
 MEGABYTE = 1 << 20
 READS = 3
-"""How often each reader reads the topic once it is filled."""
+"""Reads of the filled topic by each reader."""
 
 
 class ScanRows:

@@ -54,7 +54,7 @@ MEGABYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is produced, for how long, and what takes it in."""
+    """Rate and duration of the production, and the job that takes it in."""
 
     rate: int = 20_000
     """Events a second."""
@@ -70,7 +70,7 @@ class Load:
     """More for the job's command line."""
 
     on_cluster: bool = False
-    """Whether the job runs on a Spark cluster of processes, instead of inside its driver."""
+    """The job runs on a Spark cluster of processes, instead of inside its driver."""
 
 
 def sustain(broker: BrokerProcess, load: Load, directory: Path) -> list[Sample]:
