@@ -94,16 +94,16 @@ class Expected:
         self._frames: deque[Frame] = deque()
         self._buffer = bytearray()
         self._is_loose = False
-        """Whether a length was wrong: what stands behind it may be taken for anything."""
+        """A length was wrong: the bytes behind it may be taken for anything."""
         self.is_wrong = False
-        """Whether something came that answers nothing."""
+        """A response arrived that answers no request."""
 
     def __len__(self) -> int:
         return len(self._frames)
 
     @property
     def has_started(self) -> bool:
-        """Whether some of an answer has come that is not whole."""
+        """Return whether an incomplete answer has arrived."""
         return bool(self._buffer)
 
     def sent(self, frames: Iterable[Frame]) -> None:

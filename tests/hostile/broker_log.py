@@ -1,4 +1,4 @@
-"""What the broker says of itself while it is mistreated."""
+"""The broker's own log while it is mistreated."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class BrokerLog:
         self._trace: list[str] = []
         self.bytes = 0
         self.warnings: Counter[str] = Counter()
-        """How often each kind of warning came, with what varies left out."""
+        """Count of each kind of warning, with the variable parts left out."""
         self.held: list[tuple[int, str]] = []
         """Milliseconds for which something held the event loop up, and what."""
         self.memory: dict[str, Any] = {}
-        """What the broker told of its memory when it was asked."""
+        """The broker's report on its memory, on request."""
 
     def look(self) -> None:
         """Find what should not be there."""

@@ -1,4 +1,4 @@
-"""What a run found wrong, and the frames that were sent last before it was found."""
+"""Errors found by a run, and the last frames sent before each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Findings:
     """Grows while a run goes on; empty if the broker did well. Told as soon as they are found."""
 
     directory: Path
-    """Where the frames sent last are written to, when something is found."""
+    """Directory of the last frames sent before a finding."""
 
     counts: Counter[str] = field(default_factory=Counter)
     _recent: deque[tuple[float, Frame]] = field(default_factory=lambda: deque(maxlen=MOST_RECENT))

@@ -38,7 +38,7 @@ TIDY_SECONDS: Final = 5.0
 SAY_SECONDS: Final = 10.0
 SETTLE_SECONDS: Final = 5.0
 RETURN_SECONDS: Final = 60.0
-"""How long memory may take to come back after everybody has left."""
+"""Time for memory to come back after all clients have left."""
 EXPIRY_SECONDS: Final = 10
 KEPT_TYPES: Final = frozenset(
     {
@@ -46,8 +46,8 @@ KEPT_TYPES: Final = frozenset(
         *("broker.requests.context.Context", "asyncio.selector_events._SelectorSocketTransport"),
     }
 )
-"""What must go with its last user: a garbage cycle would hold it, and all that it has, until
-thousands are collected at once, while all clients wait."""
+"""Types that must go with their last user: a garbage cycle would hold them, and all that they have,
+until thousands are collected at once, while all clients wait."""
 
 MEGABYTE: Final = 1_000_000
 
@@ -72,7 +72,7 @@ PROPERTIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a run is to be."""
+    """Settings of a run."""
 
     seed: int
     frames: range
@@ -85,14 +85,14 @@ class Settings:
     """With a ZooKeeper: then it serves what brokers ask each other."""
     with_controls: bool = True
     most_left_bytes: int = 20 * MEGABYTE
-    """How much more memory than before may be resident in the end."""
+    """Bound on the growth of resident memory at the end."""
     slowest_ms: float | None = 50.0
     """Of the controls' Metadata requests, 99 in 100 take no longer; None does not judge time."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a run."""
+    """Outcome of a run."""
 
     findings: Findings
     report: ControlReport = field(default_factory=ControlReport)

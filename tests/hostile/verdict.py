@@ -1,4 +1,4 @@
-"""What came of a run, in words."""
+"""The outcome of a run, in words."""
 
 from __future__ import annotations
 

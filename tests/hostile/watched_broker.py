@@ -125,7 +125,7 @@ def _tell_memory(*_: object) -> None:
 
 
 def _left() -> dict[str, int]:
-    """What there is most of, by types, in bytes; with texts, bytes and numbers that it holds."""
+    """Return the largest types in bytes, with the texts, bytes and numbers that they hold."""
     gc.unfreeze()
     sizes: Counter[str] = Counter()
     seen: set[int] = set()

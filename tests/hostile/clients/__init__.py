@@ -1,1 +1,1 @@
-"""Who is connected in a run: honest controls, attackers, bystanders, and a janitor."""
+"""Clients of a run: honest controls, attackers, bystanders, and a janitor."""

@@ -1,4 +1,4 @@
-"""What is left of the controls' records once the broker was started again."""
+"""The controls' records after a restart of the broker, compared with those acknowledged."""
 
 from __future__ import annotations
 

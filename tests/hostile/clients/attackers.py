@@ -32,7 +32,7 @@ MOMENT_SECONDS: Final = 0.05
 """After which a run does not count as under way."""
 
 PATIENCE_SECONDS: Final = 1.0
-"""How long a connection waits for answers, since the last bytes came."""
+"""Time that a connection waits for answers, since the last bytes came."""
 
 CONNECT_SECONDS: Final = 20.0
 SOURCES: Final = 8

@@ -37,7 +37,7 @@ IDLE_SECONDS: Final = (10.0, 60.0)
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """How many there are of each kind, at any time."""
+    """Number of bystanders of each kind, at any time."""
 
     deaf: int
     """Ask and never read an answer."""

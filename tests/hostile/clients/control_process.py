@@ -23,7 +23,7 @@ END_SECONDS: Final = 300.0
 
 @dataclass(slots=True)
 class ControlReport:
-    """What the controls told at their end."""
+    """Final report of the controls."""
 
     latencies_ms: list[float] = field(default_factory=list)
     acknowledged: dict[int, dict[int, int]] = field(default_factory=dict)

@@ -47,12 +47,12 @@ TRANSACTION_SECONDS: Final = 0.25
 CALL_SECONDS: Final = 30.0
 POLL_SECONDS: Final = 0.2
 UNDONE_SECONDS: Final = 45.0
-"""How long a consumer may take to reach what was acknowledged."""
+"""Time for a consumer to reach the acknowledged records."""
 
 
 @dataclass(slots=True)
 class Controls:
-    """What is to be compared at the end; each list is filled by one thread."""
+    """Results to compare at the end; each list is filled by one thread."""
 
     port: int
     over: threading.Event = field(default_factory=threading.Event)
@@ -66,11 +66,11 @@ class Controls:
     group_seconds_of_silence: float = 0.0
     problems: list[str] = field(default_factory=list)
     asked_at: dict[int, float] = field(default_factory=dict)
-    """When each asker of Metadata asked what is not answered yet; 0 if nothing is."""
+    """Time of each asker's unanswered Metadata request; 0 without one."""
 
     @property
     def bootstrap(self) -> str:
-        """What clients take as bootstrap servers."""
+        """Return the bootstrap servers for clients."""
         return f"127.0.0.1:{self.port}"
 
 
@@ -251,7 +251,7 @@ def _check_record(controls: Controls, record: Any) -> None:
 
 
 def _is_read(controls: Controls) -> bool:
-    """Whether all that was acknowledged has been read; not before the end."""
+    """Return whether all acknowledged records have been read; False before the end."""
     return controls.over.is_set() and all(
         controls.read.get(partition, 0) >= len(numbers)
         for partition, numbers in controls.acknowledged.items()

@@ -24,7 +24,7 @@ FRAMES: Final = 32
 
 
 class Manner(enum.Enum):
-    """How the frames of a block are sent, and how their connections end."""
+    """Way in which the frames of a block are sent, and their connections end."""
 
     SINGLY = "each frame when the one before was answered"
     TOGETHER = "frames up to a damaged one in one write"
@@ -50,15 +50,15 @@ class Block:
     seed: int
     number: int
     numbers: range
-    """Which of its frames are wanted: all, but at the ends of a range."""
+    """Numbers of the wanted frames: all, except at the ends of a range."""
 
     @property
     def manner(self) -> Manner:
-        """How it is sent."""
+        """Return the block's way of sending."""
         return Random(f"{self.seed}/block/{self.number}").choice(_MANNERS)
 
     def runs(self, known: Identifiers) -> Iterator[list[Frame]]:
-        """What is written at once; a frame is made when its run is asked for.
+        """Yield the frames of each write; a frame is made when its run is asked for.
 
         Frames that would harm lawfully are in runs of their own, to be counted and not sent.
         """
@@ -88,5 +88,5 @@ def blocks(seed: int, numbers: range) -> Iterator[Block]:
 
 
 def joined(frames: Sequence[Frame]) -> bytes:
-    """What is written for a run."""
+    """Return the bytes of a run."""
     return b"".join(frame.data for frame in frames)

@@ -46,7 +46,7 @@ class Draw:
         return int(self.random() * limit)
 
     def happens(self, probability: float) -> bool:
-        """Whether it is so this time."""
+        """Return True with the given probability."""
         return self.random() < probability
 
     def topic_id(self) -> UUID:

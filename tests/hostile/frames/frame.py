@@ -36,7 +36,8 @@ DAMAGED_PROBABILITY: Final = 0.4
 LARGEST_BYTES: Final = 2_000_000
 ODD_CLIENT_PROBABILITY: Final = 0.04
 UNSERVED_PROBABILITY: Final = 0.04
-"""That a request, or its version, is drawn from all that are declared; others are served."""
+"""Probability that a request, or its version, is drawn from all declared ones, not from those
+served."""
 
 _HEADER = struct.Struct(">ihhi")
 
@@ -60,11 +61,11 @@ class Frame:
     """A Produce request that may be one without acknowledgement."""
 
     harm: str = ""
-    """Why it is not sent: it commands what the broker has to obey."""
+    """Reason why it is not sent: it commands what the broker has to obey."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether the length in front is that of what follows, and a header may follow."""
+        """Return whether the length prefix is right, and a header may follow."""
         size = len(self.data) - SIZE_BYTES
         return len(self.data) >= HEADER_BYTES and _HEADER.unpack_from(self.data)[0] == size
 

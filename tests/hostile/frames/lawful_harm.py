@@ -58,7 +58,7 @@ FLUSH_KEYS: Final = frozenset({"flush.messages", "flush.ms"})
 
 
 def harm_of(content: bytes) -> str:
-    """Why a frame, without its length, is a command that harms others; empty if it is none."""
+    """Return the harm of a frame, without its length, that lawfully harms others; empty if none."""
     try:
         header, position = parse_request_header(content)
         rule = _RULES.get(header.api_key)
@@ -120,7 +120,7 @@ def _of_records(request: ProduceRequest, client: object) -> str:
 
 
 def _of_the_controller(request: Any, _client: object) -> str:
-    """Whoever names a newer epoch is the controller from then on; one of now may only harm us."""
+    """A newer epoch makes its sender the controller; one of now may only harm us."""
     if request.controller_epoch > FIRST_CONTROLLER_EPOCH:
         return "deposes the controller"
     if request.controller_epoch < FIRST_CONTROLLER_EPOCH:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FIXED_BYTES: Final = 8
 """API key, version and correlation id; the client id and perhaps tags follow."""
 SPARED_PROBABILITY: Final = 0.93
-"""That a mutation leaves the header as it is: behind a broken one nothing is read."""
+"""Probability that a mutation spares the header: behind a broken one nothing is read."""
 
 NUMBERS: Final = (
     *(b"\x7f", b"\x80", b"\xff", b"\0", b"\x7f\xff", b"\x80\0", b"\xff\xff", b"\0\0"),
@@ -112,7 +112,7 @@ WITHIN: Final[tuple[tuple[str, Mutation], ...]] = (
     ("unknown tags", _add_tags),
     ("noise", _noise),
 )
-"""What leaves the length prefix true."""
+"""Mutations after which the length prefix is right."""
 
 WRONG_SIZE_PROBABILITY: Final = 0.04
 GREETING_PROBABILITY: Final = 0.01

@@ -1,4 +1,4 @@
-"""What hostile requests name: topics, groups and transactional ids that are theirs to break.
+"""Names in hostile requests: topics, groups and transactional ids that are theirs to break.
 
 There are few, so that frames meet the state that others left. The controls have names of their own,
 which no frame contains.
@@ -40,7 +40,7 @@ MOST_REMEMBERED = 16
 
 @dataclass(slots=True)
 class Identifiers:
-    """What the broker called things, as far as frames repeat it. Bounded."""
+    """Identifiers given by the broker, as far as frames repeat them. Bounded."""
 
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     members: dict[str, deque[tuple[str, int]]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Identifiers:
     subscription: tuple[UUID, int] | None = None
     """Instance and subscription id of the last client that asked which metrics to push."""
     log_directory: str = ""
-    """Where the broker keeps its logs, as it says."""
+    """The broker's log directory, from its answer."""
     sessions: deque[int] = field(default_factory=lambda: deque(maxlen=MOST_REMEMBERED))
     """Fetch sessions that may still be open."""
 

@@ -134,7 +134,7 @@ def _speak_of_acquired(built: Any, draw: Draw) -> None:
 
 
 def _builder(cls: type[Struct], version: int) -> Callable[[Draw], Any]:
-    """What builds a struct of class `cls`, leaving out what `version` does not have."""
+    """Return a builder of structs of class `cls`, without the fields that `version` lacks."""
     makers = [
         (field.name, _maker(cls, field, version))
         for field in cls.FIELDS

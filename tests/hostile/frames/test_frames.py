@@ -31,7 +31,7 @@ COUNT = 600
 
 
 def acquainted() -> Identifiers:
-    """What a run knows after a while."""
+    """Return the identifiers that a run knows after a while."""
     known = Identifiers()
     for number, topic in enumerate(names.TOPICS):
         known.note_topic(topic, UUID(int=number + 1))
@@ -44,7 +44,7 @@ def acquainted() -> Identifiers:
 
 
 def command(request: Request, version: int) -> str:
-    """Why a request would not be sent."""
+    """Return the reason why a request would not be sent."""
     body = request.encode(version)
     front = request_front(1, int(request.API_KEY), version, b"fuzz", len(body))
     return harm_of(front[SIZE_BYTES:] + body)

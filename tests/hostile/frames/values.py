@@ -1,4 +1,4 @@
-"""What a field may plausibly hold, by its name, so that a request gets past the first checks."""
+"""Plausible values of a field, by its name, so that a request gets past the first checks."""
 
 from __future__ import annotations
 
@@ -324,7 +324,7 @@ BY_PLACE: Final[dict[str, Maker]] = {
     },
     "ProduceRequest.transactional_id": _seldom_transaction,
 }
-"""Where a name means something else than elsewhere."""
+"""Fields whose name means something else than elsewhere."""
 
 _INTEGERS: Final = {
     Kind.INT8: _one_of(0, 1, -1, 2, 127),
@@ -336,7 +336,7 @@ _INTEGERS: Final = {
 
 
 def maker_of(place: str, name: str, kind: Kind) -> Maker:
-    """What makes values of a field, or the elements of an array of numbers or texts.
+    """Return a maker of values of a field, or of the elements of an array of numbers or texts.
 
     `place` is the qualified name of the struct that has it.
     """
