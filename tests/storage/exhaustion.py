@@ -18,9 +18,9 @@ class ExhaustedFileSystem(LocalFileSystem):
 
     def __init__(self, number: int = errno.EMFILE) -> None:
         self.left: int | None = None
-        """How many files can be opened before none can be; None for any number."""
+        """Number of openings until one fails; None for any number."""
         self.failures = 0
-        """How many openings fail then."""
+        """Number of openings that fail then."""
         self.opened = 0
         self._number = number
 

@@ -27,12 +27,12 @@ class MortalFileSystem(LocalFileSystem):
 
     def __init__(self) -> None:
         self.steps: int | None = None
-        """How many more changes there will be; None for any number."""
+        """Number of changes still allowed; None for any number."""
         self.taken = 0
 
     @property
     def is_dying(self) -> bool:
-        """Whether the next step is not taken any more."""
+        """Return whether the next step is not taken any more."""
         return self.steps == 0
 
     def step(self) -> None:

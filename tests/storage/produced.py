@@ -37,7 +37,7 @@ SMALL = TopicConfig(segment_bytes=2000, index_interval_bytes=200)
 
 @dataclass(frozen=True)
 class Producer:
-    """Who produces, for batches with sequence numbers."""
+    """Producer of batches with sequence numbers."""
 
     producer_id: int = 7
     epoch: int = 0

@@ -118,7 +118,7 @@ def found_by_the_next(log: Log, copy: Path, *, was_clean: bool) -> Log:
 
 
 def sent_by_leader(directory: Path, end: int) -> memoryview:
-    """What a leader goes on with: segments, epochs, an aborted transaction."""
+    """Return further records of a leader: segments, epochs, an aborted transaction."""
     leader = new_log(directory, dataclasses.replace(CONFIG, segment_bytes=1 << 20))
     leader.truncate_fully_and_start_at(end)
     for sequence in range(33, 60, 3):
@@ -236,7 +236,7 @@ def test_what_a_leader_sent_is_appended_wholly_or_run_by_run(tmp_path: Path) -> 
     sent = bytes(sent_by_leader(tmp_path / "leader", 36))
 
     class ReplicaFetchers(Case):
-        """What was appended before descriptors ran out stays: a follower asks for what follows."""
+        """Records appended before descriptors ran out stay: a follower fetches the next ones."""
 
         def act(self, log: Log) -> None:
             rest = memoryview(bytearray(sent))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 needs_aio = pytest.mark.skipif(not linux_aio.is_available(), reason="no asynchronous I/O here")
 MAPPED = "/proc/self/maps"
-"""Where each context of this process, and of no other, stands as `[aio]`."""
+"""File that lists each context of this process, and of no other, as `[aio]`."""
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def hashes_of(keys: Iterable[bytes], seed: bytes = SEED) -> KeyHashes:
-    """Those of `keys`, with other bytes before, between and behind them."""
+    """Return the hashes of `keys`, with other bytes before, between and behind them."""
     pieces = [*keys]
     sizes = np.array([len(key) for key in pieces], np.int64)
     starts = 1 + np.cumsum(sizes + 1) - (sizes + 1)

@@ -1,4 +1,4 @@
-"""Which part of a log may be cleaned, and whether that is worth it."""
+"""The part of a log that may be cleaned, and whether cleaning is worth it."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class Outdated(list[ProducedBatch]):
 
 @pytest.mark.interpreted
 def test_a_producer_may_begin_an_epoch_while_a_thread_makes_the_job(log: Log) -> None:
-    """What it wrote last lies in the active segment, so that either answer will do."""
+    """The producer's last batch lies in the active segment, so either answer will do."""
     append(log, keyed([(b"a", b"1")], producer=Producer(7, 0, 0)))
     log.roll(NOW_MS)
     chosen = assess(log, NOW_MS)

@@ -26,7 +26,7 @@ FULL = OSError(errno.ENOSPC, "planted")
 
 @pytest.fixture
 def log(tmp_path: Path) -> Log:
-    """What stays fills three new segments."""
+    """Return a log whose cleaned records fill three new segments."""
     log = new_log(tmp_path, CONFIG)
     for number in range(30):
         put(log, **{f"k{number}-{index}": "x" * 50 for index in range(3)})

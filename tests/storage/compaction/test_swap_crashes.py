@@ -127,9 +127,9 @@ def reloaded(directory: Path, hints: LoadHints) -> Log:
 
 
 def leave_cleaned(directory: Path, base_offset: int = 0) -> None:
-    """What a cleaning before left at the start of the log, and nobody could remove.
+    """Leave files of an earlier cleaning at the start of the log, which could not be removed.
 
-    Or, at a later offset, what the process that compacts had begun while this one was swapped.
+    Or, at a later offset, files that the compacting process had begun while this one was swapped.
     """
     for suffix in LEFTOVERS:
         (directory / "flights-0" / f"{base_offset:020d}{suffix}.cleaned").write_bytes(b"left")

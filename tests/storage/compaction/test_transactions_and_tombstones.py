@@ -1,4 +1,4 @@
-"""What becomes of markers, of aborted data, of tombstones and of a producer's last batch."""
+"""Compaction of markers, of aborted data, of tombstones and of a producer's last batch."""
 
 from __future__ import annotations
 

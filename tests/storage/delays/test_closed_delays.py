@@ -89,7 +89,7 @@ def letters(directories: LogDirectories) -> Log:
 
 
 def expected(data: Path, aside: Path) -> list[DelayEntry]:
-    """What an untouched copy of the log has."""
+    """Return the entries of an untouched copy of the log."""
     shutil.copytree(data, aside)
     with started(aside) as directories:
         return entries(letters(directories))
@@ -229,7 +229,7 @@ def test_a_log_that_is_another_by_now_is_held_against_what_it_has(
 
 
 def indexes_of_backup(data: Path) -> set[str]:
-    """Which it does not have, as somebody took them for superfluous."""
+    """Return the indexes, removed from the backup as superfluous."""
     return {path.name for path in indexes(data)}
 
 

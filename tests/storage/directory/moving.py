@@ -103,7 +103,7 @@ def moved(logs: LogDirectories) -> None:
 
 
 def contents(log: Log) -> list[object]:
-    """What a reader can tell."""
+    """Return all that a reader can observe."""
     return [
         all_offsets(log),
         log.log_start_offset,

@@ -1,4 +1,4 @@
-"""What a clean stop leaves of logs: the same are opened by it, unless they were changed since."""
+"""Logs after a clean stop: opened unchanged, without reading them, unless changed since."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class CountingFileSystem(LocalFileSystem):
         return super().read(path)
 
     def of_logs(self, directory: Path) -> list[str]:
-        """What was listed or opened of partitions."""
+        """Return the paths of partitions that were listed or opened."""
         return [
             path
             for path in (*self.listed, *self.opened)
@@ -299,7 +299,7 @@ def test_what_was_added_to_the_last_segment_is_found(data: Path) -> None:
 def test_a_closed_segment_that_was_cut_is_noticed_when_it_is_first_opened(
     data: Path, left: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What is left of it is served, and the segments behind it; a line says what is lost."""
+    """Its remaining records and the segments behind it are served; a line names the loss."""
     with started(data) as directories:
         before = rolled(directories)
         first, following = before.segments.base_offsets[1:3]

@@ -44,7 +44,7 @@ def openings(filesystem: ExhaustedFileSystem, act: Callable[[], object]) -> rang
 
 
 def refusal(act: Callable[[], object]) -> str:
-    """What an action fails with; the error itself would hold the lock that was taken before it."""
+    """Return the text of an action's error; the error itself would hold a lock taken before it."""
     try:
         act()
     except ExhaustedError as error:

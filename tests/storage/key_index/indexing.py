@@ -29,7 +29,7 @@ def nothing(_count: int) -> None:
 
 @dataclass
 class Searched:
-    """What a search gave."""
+    """Result of a search."""
 
     offsets: list[int]
     damage: str | None

@@ -1,4 +1,4 @@
-"""Which keys and ids of a batch are indexed."""
+"""Keys and ids of a batch that are indexed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an index leads to, against what reading all of the segment finds."""
+"""Records found by an index, against those found by reading all of the segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a flush is due, and up to where a log counts as flushed."""
+"""The time at which a flush is due, and the offset up to which a log counts as flushed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from storage.log.log import Log
 
 MOMENT_SECONDS = 0.3
-"""What the flush waits for the truncation, which may have to wait for the flush in turn."""
+"""Time that the flush waits for the truncation, which may have to wait for the flush in turn."""
 
 
 class Cutting(int):

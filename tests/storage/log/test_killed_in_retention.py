@@ -47,7 +47,7 @@ LEFTOVERS = (".deleted", ".tmp", "-delete")
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """What retention is to give up, and what it does with it."""
+    """Configuration of retention, and the log start it begins with."""
 
     config: TopicConfig
     start: int = 0

@@ -29,7 +29,7 @@ def begun_anew(directory: Path, *, is_empty: bool) -> Log:
 
 
 def changed_ms(log: Log) -> int:
-    """When the file of the active segment was last changed."""
+    """Return the modification time of the active segment's file."""
     return Path(log.segments.active.path).stat().st_mtime_ns // 1_000_000
 
 

@@ -1,4 +1,4 @@
-"""How the offsets of a log move, and that no mistake of ours moves them otherwise."""
+"""Movements of a log's offsets, and assertions against all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a topic's configuration means for a log."""
+"""A topic's configuration as rules for its logs."""
 
 from __future__ import annotations
 

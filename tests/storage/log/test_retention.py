@@ -1,4 +1,4 @@
-"""Which segments retention lets go, and what deleting them does."""
+"""Segments that retention deletes, and the effects of deleting them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a segment ends and the next begins."""
+"""The moment at which a segment rolls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left of a log that is cut, or starts over somewhere else."""
+"""The state of a log after a truncation, or after a fresh start at another offset."""
 
 from __future__ import annotations
 

@@ -39,21 +39,21 @@ def send(log: Log, sequence: int, producer_id: int = 7, epoch: int = 0) -> Appen
 
 
 def is_known(log: Log, sequence: int, offset: int) -> bool:
-    """Whether a repeated batch is answered as it was the first time, and not appended."""
+    """Return whether a repeated batch is answered as the first time, and not appended."""
     end = log.log_end_offset
     repeat = send(log, sequence)
     return repeat.is_duplicate and repeat.first_offset == offset and log.log_end_offset == end
 
 
 def refused(log: Log, sequence: int, epoch: int = 0) -> bool:
-    """Whether a batch is out of order."""
+    """Return whether a batch is out of order."""
     with pytest.raises(ApiError) as refusal:
         send(log, sequence, epoch=epoch)
     return refusal.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def remembered(log: Log, producer_id: int = 7) -> list[int]:
-    """Where the batches begin that are known of a producer."""
+    """Return the base offsets of a producer's cached batches."""
     return [one.base_offset for one in log.producers.producers[producer_id].batches]
 
 
@@ -190,7 +190,7 @@ def test_an_older_batch_is_known_by_the_log(tmp_path: Path) -> None:
 
 
 def test_an_older_batch_that_does_not_stand_in_the_log_is_out_of_order(tmp_path: Path) -> None:
-    """That later ones were appended proves nothing: the first of a producer may be any."""
+    """Later batches prove nothing: a producer's first sequence number may be any."""
     log = new_log(tmp_path, TopicConfig())
     for number in range(10, 20):
         send(log, 2 * number)

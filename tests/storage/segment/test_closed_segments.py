@@ -28,7 +28,7 @@ COMPACTED = dataclasses.replace(SMALL, cleanup_policy=frozenset({"compact"}))
 
 @pytest.fixture
 def bases(tmp_path: Path) -> list[int]:
-    """Where the segments of a log of 300 records begin, which was closed."""
+    """Return the base offsets of the segments of a closed log of 300 records."""
     log = new_log(tmp_path)
     for _ in range(END // 5):
         append(log, batch(5))
@@ -74,7 +74,7 @@ DAMAGES: dict[Callable[[Path], None], int] = {
     last_batch_is_gone: 5,
     last_batches_are_zeros: 10,
 }
-"""How many records each costs."""
+"""Number of records that each loses."""
 
 
 @pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "unclean"])
