@@ -1,4 +1,4 @@
-"""What every test is held to: nobody may block an event loop, and hypothesis takes its time.
+"""Rules for every test: no blocked event loop, and time for hypothesis.
 
 `make test` runs four processes of pytest, for tests wait as much as they compute. A file's tests
 stay in one of them, for they share what its fixtures start; so do all files that share a Spark

@@ -1,4 +1,4 @@
-"""What the documents point at is there, and decisions have one number each."""
+"""Links of the documents lead somewhere, and decisions have one number each."""
 
 from __future__ import annotations
 

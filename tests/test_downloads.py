@@ -1,4 +1,4 @@
-"""What tests need of package registries: fetched and compiled once, before them, and said."""
+"""Packages that the tests need from registries: fetched, compiled once beforehand, and logged."""
 
 from __future__ import annotations
 

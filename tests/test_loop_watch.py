@@ -1,4 +1,4 @@
-"""What holds up an event loop is found, and what the machine took is not."""
+"""Blocking of an event loop is detected, without the time that the machine itself took."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _call(work: Callable[[], object]) -> None:
 
 
 def held_by(work: Callable[[], object], watch: LoopWatch) -> list[str]:
-    """What a watch says of work that is no callback of a loop, so that the suite's says nothing."""
+    """Return a watch's findings on work outside any loop, which the suite's own watch ignores."""
     watch.held = []
     watch.timed(_call)(work)
     return watch.held
@@ -226,7 +226,7 @@ def test_a_thread_that_shares_its_processor_is_not_blamed() -> None:
 
 
 def synced_on_a_loop(watch: LoopWatch) -> list[str]:
-    """What a watch says of a callback that waits until something is on the disk."""
+    """Return a watch's findings on a callback that waits for the disk."""
     sync = watch.telling(lambda: None)
 
     async def write() -> None:

@@ -1,4 +1,4 @@
-"""What a machine can hold of STYLE.md; the rest is held by ruff, mypy and import-linter."""
+"""Rules of STYLE.md that a machine can check, besides ruff, mypy and import-linter."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_nothing_is_left_over_in_comments() -> None:
 
 
 def comments(path: Path) -> list[tuple[int, str]]:
-    """Those of a file with something suspect in it: to find all comments takes long."""
+    """Return a file's comments if any is suspect; to find all comments takes long."""
     text = path.read_text(encoding="utf-8")
     if not (LEFT_OVER.search(text) or BANNER.search(text)):
         return []

@@ -1,4 +1,4 @@
-"""When a compiled build is used, and when it is refused."""
+"""Conditions under which a compiled build is used, and refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a build depends on, and how a change of that is noticed."""
+"""The dependencies of a build, and detection of their changes."""
 
 from __future__ import annotations
 

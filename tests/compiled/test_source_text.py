@@ -1,4 +1,4 @@
-"""What the compiler is given in the place of a source."""
+"""The compiler's input in place of a source."""
 
 from __future__ import annotations
 

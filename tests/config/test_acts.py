@@ -1,4 +1,4 @@
-"""What the rows say the broker acts on is what its code reads, so that no warning lies."""
+"""The keys that the rows mark as acted on are those that the code reads, so no warning lies."""
 
 from __future__ import annotations
 

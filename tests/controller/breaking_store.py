@@ -34,17 +34,17 @@ class BreakingStore(MemoryStore):
         self.breaks_at: Callable[[str], bool] = lambda _: False
         self.is_away = False
         self.does_writes = False
-        """Whether the write that breaks the connection is carried out."""
+        """The write that breaks the connection is carried out."""
         self.turns_of_a_write = 0
-        """How often the event loop turns until a write has reached the store."""
+        """Turns of the event loop until a write has reached the store."""
         self.answers_writes: asyncio.Event | None = None
         """Writes that are carried out are answered once this is set."""
         self.answers_reads: asyncio.Event | None = None
         """Reads of many nodes are answered once this is set."""
         self.largest_bytes: int | None = None
-        """What a node may hold."""
+        """Greatest size of a node."""
         self.has_broken = False
-        """Whether the connection broke at all."""
+        """The connection has broken."""
         self._is_broken = False
         self._back = asyncio.Event()
 

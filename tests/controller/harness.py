@@ -72,7 +72,7 @@ class NotingChannels:
         return request
 
     def take(self) -> list[tuple[int, Request]]:
-        """What was sent since the last call."""
+        """Return the requests sent since the last call."""
         taken, self.sent = self.sent, []
         return taken
 

@@ -1,4 +1,4 @@
-"""What is asked of a controller is always answered, and never done when the answer was no."""
+"""Commands to a controller are always answered, and never done when the answer was no."""
 
 from __future__ import annotations
 

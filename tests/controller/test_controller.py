@@ -1,4 +1,4 @@
-"""What a controller does with a cluster: in the store, and towards the brokers."""
+"""A controller's changes to a cluster: in the store, and towards the brokers."""
 
 from __future__ import annotations
 

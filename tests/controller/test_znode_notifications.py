@@ -1,4 +1,4 @@
-"""What older tools and brokers write into the tree is taken up, and removed when it is done."""
+"""Notifications of older tools and brokers in the tree are handled, then removed."""
 
 from __future__ import annotations
 

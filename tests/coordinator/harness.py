@@ -157,7 +157,7 @@ class Harness:
 
     @property
     def now_ms(self) -> int:
-        """What the wall clock shows. Setting it moves no timer: `advance` lets time pass."""
+        """Return the wall clock's time. Setting it moves no timer: `advance` lets time pass."""
         return self.timers.now_ms + self._ahead_ms
 
     @now_ms.setter

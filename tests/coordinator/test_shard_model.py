@@ -264,7 +264,7 @@ def check_sound(group: ClassicGroup) -> None:
 
 
 def stored_view(group: ClassicGroup) -> object:
-    """What of a stable group its record says."""
+    """Return the part of a stable group that its record holds."""
     return (
         group.generation,
         group.protocol_type,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from coordinator.ports import TimerKey
 
 UPTIME_MS = 7_000
-"""What the clock shows at first: little, as just after the start of a machine."""
+"""Initial reading of the clock: small, as just after the start of a machine."""
 
 
 class VirtualTimers:

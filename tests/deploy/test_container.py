@@ -1,4 +1,4 @@
-"""What can be told of the Containerfile without a container."""
+"""Checks of the Containerfile without a container."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ MOST_EXPOSED = 2.0
 
 @pytest.fixture
 def ear(tmp_path: Path) -> Iterator[socket.socket]:
-    """What a service manager listens on."""
+    """Yield the socket that a service manager listens on."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind(str(tmp_path / "notify"))
         ear.settimeout(SECONDS)

@@ -1,1 +1,1 @@
-"""What can be known of the documentation without a broker: links, marks, generated pages, names."""
+"""Checks of the documentation without a broker: links, marks, generated pages, names."""

@@ -1,4 +1,4 @@
-"""What the runbook and the pages of operations quote exists: log lines, metrics, keys."""
+"""Log lines, metrics and keys quoted by the runbook and the pages of operations exist."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _shown(value: ast.expr) -> str:
 
 
 def is_logged(quoted: str) -> bool:
-    """Whether a text of the code can be read as what is quoted."""
+    """Return whether a text of the code can be read as the quotation."""
     words = [re.escape(part) for part in quoted.split(ELLIPSIS)]
     pattern = re.compile(".*".join(words))
     return any(pattern.search(text) for text in templates())

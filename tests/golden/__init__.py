@@ -1,1 +1,1 @@
-"""What Apache Kafka's own jars say: message definitions, and bytes written by their classes."""
+"""Facts from Apache Kafka's own jars: message definitions, and bytes written by their classes."""

@@ -1,4 +1,4 @@
-"""Which messages are written by Kafka's classes, and what they wrote."""
+"""Messages written by Kafka's classes, and the bytes written."""
 
 from __future__ import annotations
 

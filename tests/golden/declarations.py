@@ -33,7 +33,7 @@ def messages() -> dict[str, type[Message]]:
 
 
 def is_message(value: object) -> bool:
-    """Whether `value` is a class that declares a message."""
+    """Return whether `value` is a class that declares a message."""
     return isinstance(value, type) and issubclass(value, Message)
 
 

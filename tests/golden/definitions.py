@@ -28,7 +28,7 @@ ARTIFACTS = (
     "kafka-share-coordinator",
     "kafka-metadata",
 )
-"""Those that a release has: 3.9.1 has no share coordinator."""
+"""Jars that a release may have: 3.9.1 has no share coordinator."""
 
 DIRECTORIES = ("common/message/", "common/metadata/")
 

@@ -36,7 +36,7 @@ class Question:
     value: dict[str, Any] | None
 
     def line(self) -> str:
-        """What the Java program reads."""
+        """Return the Java program's input."""
         return json.dumps(
             {"class": _class_name(self.definition), "version": self.version, "value": self.value}
         )

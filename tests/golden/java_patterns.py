@@ -1,4 +1,4 @@
-"""What patterns of transactional ids match by RE2/J, which Apache Kafka has for them."""
+"""Matches of transactional id patterns by RE2/J, which Apache Kafka has for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Apache Kafka's rates and token buckets say, amount by amount."""
+"""Readings of Apache Kafka's rates and token buckets, amount by amount."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Apache Kafka reads where the bytes of a string are not UTF-8."""
+"""Apache Kafka's reading of strings whose bytes are not UTF-8."""
 
 from __future__ import annotations
 

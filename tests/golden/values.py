@@ -32,7 +32,7 @@ LENGTHS = (1, 5, 126, 127, 128, 300)
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """How to fill one message: for `version`, with null in the field at `null_path`.
+    """Rules to fill one message: for `version`, with null in the field at `null_path`.
 
     Fields in `omitted` keep their defaults, as Kafka's class does not know them.
     """

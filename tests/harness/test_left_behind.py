@@ -121,12 +121,12 @@ def test_first():
         "ZeroDivisionError",
     ),
 }
-"""What is left: the test that fails, what the next one asserts, and the warning of the first."""
+"""Leftovers: the test that fails, the next one's assertion, and the warning of the first."""
 
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What pytest says of all of them."""
+    """Return pytest's output on all of them."""
     place = tmp_path_factory.mktemp("failing")
     (place / "pytest.ini").write_text(SETTINGS)
     for number, (body, second, _) in enumerate(BODIES.values()):

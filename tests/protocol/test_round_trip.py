@@ -1,4 +1,4 @@
-"""What is encoded is decoded to the same values, for any values of any message and version."""
+"""Encoded messages decode to the same values, for any values of any message and version."""
 
 from __future__ import annotations
 

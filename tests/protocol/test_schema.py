@@ -1,4 +1,4 @@
-"""What a declared message does: constructor, comparison, text, versions, tags, trailing bytes."""
+"""Behaviour of declared messages: constructor, comparison, text, versions, tags, trailing bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of a password, by the example in RFC 7677."""
+"""A password's stored credential, by the example in RFC 7677."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of the text of a module on its way into the wheel."""
+"""Changes to the text of a module on its way into the wheel."""
 
 from __future__ import annotations
 

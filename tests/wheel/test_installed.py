@@ -51,7 +51,7 @@ LOUD = "raise SystemExit('somebody else\\'s module is imported: ' + __name__)\n"
 
 @pytest.fixture(scope="session")
 def users_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where somebody's modules are called as ours, or as what ours import."""
+    """Return a directory of modules named like ours, or like those that ours import."""
     directory = tmp_path_factory.mktemp("user")
     for name in USERS:
         directory.joinpath(f"{name}.py").write_text(LOUD)

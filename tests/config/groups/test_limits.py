@@ -1,4 +1,4 @@
-"""What a group may be configured to be, and what holds when the broker's bounds change."""
+"""Bounds of a group's configuration, and values in effect when the broker's bounds change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where share groups begin, in the words of Apache Kafka."""
+"""Start offset of share groups, in the words of Apache Kafka."""
 
 from __future__ import annotations
 

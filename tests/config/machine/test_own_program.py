@@ -1,4 +1,4 @@
-"""What this program is called, and where its parts are found."""
+"""The name of this program, and the paths of its parts."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def test_leader_that_died_and_came_back_unseen_does_not_lead_on_as_if_nothing_wa
 
 
 def test_last_one_in_sync_that_came_back_unseen_leads_in_a_new_epoch() -> None:
-    """Who follows it may have records of the old epoch that it has lost."""
+    """Its followers may have records of the old epoch that it has lost."""
 
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 1, 2, 0)

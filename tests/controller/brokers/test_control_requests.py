@@ -1,4 +1,4 @@
-"""What one step of the controller has brokers told: cut into pieces, and only those that live."""
+"""Control requests of one controller step: in pieces, and only to live brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which levels can be finalised, and by whom they have to be supported."""
+"""Feature levels that can be finalised, and the brokers that have to support them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every metadata store promises, tried on all of them."""
+"""The contract of metadata stores, tried on all of them."""
 
 from __future__ import annotations
 

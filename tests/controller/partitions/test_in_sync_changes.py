@@ -1,4 +1,4 @@
-"""What the controller stores of the in-sync sets that leaders propose (KIP-497)."""
+"""In-sync sets proposed by leaders, as stored by the controller (KIP-497)."""
 
 from __future__ import annotations
 

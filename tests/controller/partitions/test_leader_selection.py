@@ -1,4 +1,4 @@
-"""Who leads next."""
+"""Selection of the next leader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where replicas go."""
+"""Assignment of replicas to brokers."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def busy_controller(cluster: Cluster) -> AsyncIterator[None]:
-    """What happens meanwhile waits for the controller."""
+    """Keep the controller busy, so that other events wait."""
     free = asyncio.Event()
 
     async def work(_: ActiveController) -> None:

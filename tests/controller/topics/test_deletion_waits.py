@@ -1,4 +1,4 @@
-"""Who waits for deletions hears of their end, of the term's end, and leaves nothing behind."""
+"""Waiters for deletions are notified of their end, of the term's end, and leave nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be created, grown and deleted, and what is said when it may not."""
+"""Topics that may be created, grown and deleted, and the errors of those that may not."""
 
 from __future__ import annotations
 

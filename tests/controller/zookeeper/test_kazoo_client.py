@@ -218,7 +218,7 @@ def test_certificate_is_an_identity(
 
 
 def _refused(address: str, security: ZooKeeperSecurity, caplog: pytest.LogCaptureFixture) -> str:
-    """What is logged of the first failure."""
+    """Return the log line of the first failure."""
 
     async def scenario() -> None:
         async with asyncio.TaskGroup() as tasks:

@@ -1,4 +1,4 @@
-"""What happens to a session with ZooKeeper when the server or the connection goes."""
+"""A ZooKeeper session after the loss of the server or the connection."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Member:
 
     @property
     def count(self) -> int:
-        """How many partitions it owns."""
+        """Return the number of partitions it owns."""
         return sum(map(len, self.owned.values()))
 
 
@@ -117,5 +117,5 @@ def settle(*members: Member) -> None:
 
 
 def described(harness: Harness, group_id: str = GROUP) -> Any:
-    """What ConsumerGroupDescribe answers."""
+    """Return the answer of ConsumerGroupDescribe."""
     return finished(harness.shard.consumers.describe(group_id))

@@ -269,7 +269,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         assert sorted(owned) == list(range(self.partitions))
 
     def _present(self) -> dict[str, Member]:
-        """Those whom the group has not removed behind their back."""
+        """Return the members, without those that the group removed behind their back."""
         group = self._consumer_group() if hasattr(self, "harness") else None
         if group is None:
             return {}
@@ -300,7 +300,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         return self.harness.shard.find(GROUP)
 
     def _stored(self) -> Any:
-        """What a coordinator that takes over has to know."""
+        """Return the state that a new coordinator has to load."""
         group, classic = self._consumer_group(), self._classic_group()
         if group is not None:
             names = ("epoch", "assignment_epoch", "members", "targets", "static_members", "owners")

@@ -1,4 +1,4 @@
-"""How long an assignment holds up the next one, of whatever kind the group is."""
+"""The interval before the next assignment of a group, of any kind."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def outcomes(log: list[LogEntry]) -> dict[int, bool | None]:
 
 
 def key(entry: LogEntry) -> object:
-    """What compaction goes by."""
+    """Return the record's key for compaction."""
     assert entry.record is not None
     name = entry.record.key
     if isinstance(name, OffsetCommitKey):

@@ -42,7 +42,7 @@ class ShareGroupModel(RuleBasedStateMachine):
 
     @rule(name=NAMES, topics=TOPICS)
     def join(self, name: str, topics: tuple[str, ...]) -> None:
-        """Whoever is refused is a member no more as far as it knows, and has to join again."""
+        """Join; a refused member counts itself as removed, and has to join again."""
         self._forget(name)
         if not self.shares.beat(name, *topics).error_code:
             self.topics[name] = topics

@@ -23,7 +23,7 @@ FINAL = {RecordState.ACKNOWLEDGED, RecordState.ARCHIVED}
 
 
 class Step(NamedTuple):
-    """What a member did, and what is to be stored of it."""
+    """A member's transition, and the batches to store for it."""
 
     transition: Transition
     batches: list[StateBatch]
@@ -43,11 +43,11 @@ class JudgedRecords:
         """Delivery count and state, by offset."""
         self.stored_start = 0
         self.finished: set[int] = set()
-        """What was stored as finished: it must not come again."""
+        """Offsets stored as finished: they must not be delivered again."""
         self.counts: dict[int, int] = {}
         """Deliveries of each record, as its members were told."""
         self.owners: dict[int, tuple[str, int]] = {}
-        """Who holds a record, and until when."""
+        """Member that holds each record, and the end of its lock."""
         self.pending: list[Step] = []
         self.records = self._loaded()
 
@@ -116,7 +116,7 @@ class JudgedRecords:
         self.note(transition)
 
     def _note_renewals(self, member: str, batch: AcknowledgementBatch) -> None:
-        """Those before a refused type hold all the same."""
+        """Renewals before a refused type hold all the same."""
         until_ms = self.now_ms + self.settings.record_lock_duration_ms
         for one in self.records.ranges.overlapping(batch.first, batch.last):
             for each in range(max(one.first, batch.first), min(one.last, batch.last) + 1):
@@ -126,7 +126,7 @@ class JudgedRecords:
                     self.owners[each] = member, until_ms
 
     def store(self) -> None:
-        """What has waited longest is stored."""
+        """Store the oldest pending step."""
         step = self.pending.pop(0)
         self._write(step.batches)
         self.records.commit(step.transition)
@@ -135,7 +135,7 @@ class JudgedRecords:
         self.check()
 
     def refuse(self) -> None:
-        """What has waited longest is not stored."""
+        """Fail to store the oldest pending step."""
         step = self.pending.pop(0)
         self.records.roll_back(step.transition, self.now_ms)
         self._expire()

@@ -1,4 +1,4 @@
-"""What members acquire: limits, batches, records that come again, and those that make them fail."""
+"""Acquisition of records: limits, batches, redelivery, and records that make members fail."""
 
 from __future__ import annotations
 

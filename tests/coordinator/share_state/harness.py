@@ -62,7 +62,7 @@ class Harness:
         self.log_start = max(self.log_start, self.shard.first_needed_offset)
 
     def reloaded(self) -> ShareStateShard:
-        """What another broker makes of the log."""
+        """Return the shard that another broker loads from the log."""
         other = ShareStateShard(self.settings, self.topics)
         for offset, (key, value) in enumerate(self.log[self.log_start :], self.log_start):
             record = records.decode(key, value)

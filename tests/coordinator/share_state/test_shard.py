@@ -1,4 +1,4 @@
-"""What a shard of share state stores, refuses and forgets."""
+"""Share state that a shard stores, refuses and deletes."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Member:
         ]
 
     def count(self, kind: str = "active") -> int:
-        """How many tasks of a kind it owns."""
+        """Return the number of tasks of a kind it owns."""
         return sum(map(len, self.owned.get(kind, {}).values()))
 
     @property
@@ -133,5 +133,5 @@ def settle(*members: Member) -> None:
 
 
 def described(harness: Harness, group_id: str = GROUP) -> Any:
-    """What StreamsGroupDescribe answers."""
+    """Return the answer of StreamsGroupDescribe."""
     return finished(harness.shard.streams.describe(group_id))

@@ -120,7 +120,7 @@ class StreamsModel(RuleBasedStateMachine):
         assert described(self.harness).group_state == "Stable"
 
     def _present(self) -> list[Member]:
-        """Those whom the group has not removed behind their back."""
+        """Return the members, without those that the group removed behind their back."""
         group = self.harness.shard.streams.groups.find("orders")
         if group is None:
             return []

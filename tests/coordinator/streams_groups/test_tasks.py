@@ -1,4 +1,4 @@
-"""How far tasks are restored, as members report it; and tags that they lack."""
+"""Restoration progress of tasks, as members report it; and tags that they lack."""
 
 from __future__ import annotations
 

@@ -213,14 +213,14 @@ class Harness:
         self.run(self.shard.handle_end(end, inbox, self.now_ms))
 
     def expire(self) -> list[str]:
-        """What the broker does every ten seconds."""
+        """Abort timed-out transactions, as the broker does every ten seconds."""
         overdue = self.shard.overdue(self.now_ms)
         for transactional_id in overdue:
             self.run(self.shard.expire(transactional_id, self.now_ms))
         return overdue
 
     def forget(self) -> list[str]:
-        """What the broker does every hour."""
+        """Expire unused transactional ids, as the broker does every hour."""
         tombstones = [each for some in self.shard.forgettable(self.now_ms) for each in some]
         if self.append_error is None:
             self.append(tombstones)

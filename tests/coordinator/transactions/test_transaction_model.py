@@ -36,7 +36,7 @@ FOLLOWING = {(state, following) for (state, _), following in TRANSITIONS.items()
     (S.ONGOING, TRANSITIONS[S.PREPARE_EPOCH_FENCE, TransactionEvent.ABORTED])
 }
 STEPS_BACK = st.sampled_from([0, 0, 0, 0, 1, 2, -1])
-"""How many epochs behind its own a producer believes to be."""
+"""Epochs by which a producer's own lags behind."""
 
 
 class TransactionMachine(RuleBasedStateMachine):
@@ -49,12 +49,12 @@ class TransactionMachine(RuleBasedStateMachine):
     )
     def start(self, version: int, first_epoch: int, is_mixed: bool) -> None:
         self.older = OLD if is_mixed else NEW
-        """What producers speak that do not speak the newest version."""
+        """Version of producers that do not speak the newest one."""
         self.is_newest = version >= NEW and not is_mixed
         self.settings = TransactionSettings(finalised=lambda: version, id_expiration_ms=500_000)
         self.harness = Harness(self.settings)
         self.told: dict[tuple[str, int, int], bool] = {}
-        """How transactions end, of which producers were told so: by id and epoch of the markers."""
+        """Outcomes confirmed to producers: whether committed, by id and epoch of the markers."""
         for name in IDS:
             self.harness.initialise(transactional_id=name)
             known = self.known(name)
@@ -122,7 +122,7 @@ class TransactionMachine(RuleBasedStateMachine):
             self.expect(name, after, inbox)
 
     def expect(self, name: str, decided: Transaction, inbox: Inbox) -> None:
-        """Who is told that it is decided can rely on it; told late, it counts from then."""
+        """Record a decision once its producer is told: told late, it counts from then."""
         is_commit = decided.state is S.PREPARE_COMMIT
         key = (name, decided.producer_id, decided.producer_epoch)
         complete = inbox.complete
@@ -257,7 +257,7 @@ class TransactionMachine(RuleBasedStateMachine):
 
 
 def comparable(transaction: Transaction, version: int) -> Transaction:
-    """What records keep: of the oldest format, less."""
+    """Return the part of a transaction that records keep: of the oldest format, less."""
     kept = replace(transaction, last_epoch=-1)
     if version >= 1:
         return kept

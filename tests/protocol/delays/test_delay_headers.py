@@ -1,4 +1,4 @@
-"""What the headers of records say about their delivery, and which of them are refused."""
+"""Delivery times in the headers of records, and headers that are refused."""
 
 from __future__ import annotations
 

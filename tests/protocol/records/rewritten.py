@@ -29,7 +29,7 @@ def rewritten(
 
 
 def placed_records(body: bytes, header: BatchHeader, kept: Sequence[int]) -> PlacedRecords:
-    """Where those records whose indexes are `kept` stand in a body."""
+    """Return the places in a body of the records whose indexes are `kept`."""
     spans = record_spans(body, header)
     starts = [spans.starts[index] for index in kept]
     ends = [spans.ends[index] for index in kept]

@@ -70,7 +70,7 @@ def test_chain_agrees_with_a_walk_one_by_one(data: bytes, count: int) -> None:
 
 
 def slow_last_record(data: bytes, count: int) -> int | None:
-    """What `last_record` computes, as the layout says it."""
+    """Return the result of `last_record`, computed as the layout says."""
     position = last = 0
     for _ in range(count):
         last = position

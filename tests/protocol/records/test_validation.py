@@ -1,4 +1,4 @@
-"""What clients may produce and what not, with the codes that Apache Kafka 4.3.1 gave."""
+"""Batches that clients may produce or not, with the codes that Apache Kafka 4.3.1 gave."""
 
 from __future__ import annotations
 

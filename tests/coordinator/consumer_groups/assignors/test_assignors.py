@@ -1,4 +1,4 @@
-"""What assignors promise, for drawn groups; whose answers are Apache's is tested beside Apache."""
+"""Invariants of the assignors, for drawn groups; tests beside Apache compare the results."""
 
 from __future__ import annotations
 

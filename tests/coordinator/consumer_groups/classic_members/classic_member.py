@@ -21,7 +21,7 @@ SESSION_MS, REBALANCE_MS = 10_000, 60_000
 
 
 def assignment_of(**owned: list[int]) -> bytes:
-    """What a leader gives to a member."""
+    """Return the assignment that a leader gives to a member."""
     kind = ConsumerProtocolAssignment.AssignedPartition
     assigned = [kind(topic=topic, partitions=owned[topic]) for topic in owned]
     body = ConsumerProtocolAssignment(assigned_partitions=assigned).encode(VERSION)
@@ -42,7 +42,7 @@ class ClassicMember:
 
     @property
     def metadata(self) -> bytes:
-        """What it says when it joins."""
+        """Return the metadata of its JoinGroup request."""
         kind = ConsumerProtocolSubscription.OwnedPartition
         owned = [kind(topic=topic, partitions=self.owned[topic]) for topic in self.owned]
         subscription = ConsumerProtocolSubscription(topics=self.topics, owned_partitions=owned)
@@ -103,5 +103,5 @@ class ClassicMember:
 
     @property
     def count(self) -> int:
-        """How many partitions it owns."""
+        """Return the number of partitions it owns."""
         return sum(map(len, self.owned.values()))

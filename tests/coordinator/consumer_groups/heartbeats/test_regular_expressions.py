@@ -1,4 +1,4 @@
-"""How often regular expressions are matched again."""
+"""Intervals at which regular expressions are matched again."""
 
 from __future__ import annotations
 
