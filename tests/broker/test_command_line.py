@@ -33,7 +33,7 @@ def refusal(directory: Path, properties: dict[str, str], *words: str) -> str:
     return broker.output_tail()
 
 
-def test_cpus_that_are_not_there_are_told(tmp_path: Path) -> None:
+def test_nonexistent_cpus_are_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path, {"broker.cpus": "4095"}).startswith(
         "Invalid value 4095 for configuration broker.cpus: CPUs here are 0"
     )

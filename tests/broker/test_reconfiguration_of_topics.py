@@ -81,7 +81,7 @@ def test_a_change_is_logged_with_what_the_topic_has_now(caplog: pytest.LogCaptur
     ]
 
 
-def test_news_outlive_a_store_that_fails_in_between() -> None:
+def test_config_changes_are_applied_after_the_store_failed_in_between() -> None:
     async def main() -> None:
         watcher = Watcher()
         await watcher.start()

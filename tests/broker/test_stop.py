@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.timeout(120)
-def test_what_begins_while_the_broker_stops_does_not_hold_it_up(
+def test_work_begun_while_the_broker_stops_does_not_delay_the_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "server.properties"

@@ -62,7 +62,7 @@ def test_work_has_cleaned_up_when_the_start_is_cancelled_even_twice() -> None:
     asyncio.run(scenario())
 
 
-def test_work_that_comes_to_its_result_all_the_same_gives_it() -> None:
+def test_work_that_ignores_cancellation_returns_its_result() -> None:
     async def persist() -> str:
         try:
             await asyncio.Event().wait()
@@ -80,7 +80,7 @@ def test_work_that_comes_to_its_result_all_the_same_gives_it() -> None:
     asyncio.run(scenario())
 
 
-def test_an_error_at_the_moment_of_the_stop_is_told() -> None:
+def test_an_error_raised_as_the_stop_is_set_is_propagated() -> None:
     async def scenario() -> None:
         stop = asyncio.Event()
 

@@ -71,7 +71,7 @@ KINDS = [leader_and_isr, update_metadata, stop_replica]
 
 @pytest.mark.parametrize("heard", KINDS)
 @pytest.mark.parametrize("late", KINDS)
-def test_former_controller_is_refused_whatever_the_new_one_has_said(
+def test_requests_of_a_former_controller_are_refused_as_stale(
     heard: Any, late: Any, tmp_path: Path
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -90,7 +90,7 @@ def test_former_controller_is_refused_whatever_the_new_one_has_said(
     run_broker(tmp_path, scenario)
 
 
-def test_a_request_that_fails_is_told_and_the_next_one_applied(tmp_path: Path) -> None:
+def test_a_request_that_raises_fails_its_sender_and_the_next_is_applied(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         broken: Any = leader_and_isr(OLD)
         broken.topic_states[0].partition_states = None
@@ -104,7 +104,9 @@ def test_a_request_that_fails_is_told_and_the_next_one_applied(tmp_path: Path) -
     run_broker(tmp_path, scenario)
 
 
-def test_what_comes_after_a_deleted_partition_begins_anew_after_a_crash(tmp_path: Path) -> None:
+def test_a_partition_recreated_after_deletion_starts_at_offset_0_after_a_crash(
+    tmp_path: Path,
+) -> None:
     """Checkpoints are written once a minute, and told where the deleted log began."""
 
     async def scenario(broker: OneBroker) -> None:
@@ -134,7 +136,7 @@ def test_what_comes_after_a_deleted_partition_begins_anew_after_a_crash(tmp_path
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
-def test_a_want_of_descriptors_is_waited_out_and_is_no_failed_disk(
+def test_leader_and_isr_waits_for_file_descriptors_without_failing_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     filesystem = ExhaustedFileSystem(number)
@@ -156,7 +158,7 @@ def test_a_want_of_descriptors_is_waited_out_and_is_no_failed_disk(
     run_broker(tmp_path, scenario)
 
 
-def test_what_fails_with_one_partition_keeps_no_other_from_its_turn(
+def test_an_error_in_one_partition_of_leader_and_isr_leaves_the_others_applied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lead_or_follow = Replicas.lead_or_follow
@@ -185,7 +187,7 @@ def test_what_fails_with_one_partition_keeps_no_other_from_its_turn(
     run_broker(tmp_path, scenario)
 
 
-def test_a_request_whose_work_is_cancelled_is_not_left_open_and_the_next_one_is_applied(
+def test_a_cancelled_control_request_is_answered_and_the_next_is_applied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cancelled(replicas: Replicas, topic: str, *args: Any) -> ErrorCode:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SECONDS = 60
 
 
-def test_a_topic_created_anew_is_not_put_where_the_deleted_one_was_wanted(tmp_path: Path) -> None:
+def test_a_recreated_topic_ignores_the_directory_chosen_for_the_deleted_one(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         broker.metadata.on_update(
             partial(

@@ -21,7 +21,7 @@ from tests.support.broker_parts.supervised import end, supervision
 AWAY = cast("Any", None)
 
 
-def test_a_balance_that_zookeeper_keeps_from_being_done_is_left_to_the_next_check() -> None:
+def test_leader_balance_that_zookeeper_interrupts_is_left_to_the_next_check() -> None:
     async def scenario(controllers: harness.Cluster) -> None:
         member = controllers.members[0]
         assert isinstance(member.store, BreakingStore)

@@ -193,7 +193,7 @@ def test_broker_that_stops_leading_sends_members_and_committers_away(tmp_path: P
     run_group_broker(tmp_path, scenario)
 
 
-def test_positions_that_were_being_read_when_the_leadership_went_are_no_answer(
+def test_offset_fetch_under_way_at_a_change_of_leader_answers_not_coordinator(
     tmp_path: Path,
 ) -> None:
     """The new leader may have newer ones."""
@@ -272,7 +272,7 @@ def test_clean_up_expires_and_deleted_topics_are_forgotten(tmp_path: Path) -> No
     run_group_broker(tmp_path, scenario, offsets_retention_minutes=1)
 
 
-def test_what_followers_do_not_take_in_time_is_refused_with_errors_that_clients_retry(
+def test_requests_that_followers_do_not_replicate_in_time_answer_retriable_errors(
     tmp_path: Path,
 ) -> None:
     """Consumers read positions again after two errors only: Java's 2.8, aiokafka."""

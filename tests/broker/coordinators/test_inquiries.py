@@ -75,7 +75,7 @@ def result(name: str, code: int) -> AddPartitionsToTxnResponse.ResultsByTransact
     )
 
 
-def test_what_comes_while_a_question_is_under_way_is_asked_together() -> None:
+def test_verifications_that_arrive_during_a_request_share_the_next_one() -> None:
     asking = Asking()
     for name in "abcd":
         asking.ask(name)
@@ -157,7 +157,7 @@ def test_a_question_that_is_under_way_is_not_replaced() -> None:
     ]
 
 
-def test_without_an_answer_all_are_told_and_the_next_are_asked() -> None:
+def test_a_failed_request_fails_its_verifications_and_the_next_is_sent() -> None:
     asking = Asking()
     for name in "abc":
         asking.ask(name)
@@ -175,14 +175,16 @@ def test_without_an_answer_all_are_told_and_the_next_are_asked() -> None:
         (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNSUPPORTED_VERSION),
     ],
 )
-def test_an_error_of_the_whole_answer_is_everybodys(error: ErrorCode, code: ErrorCode) -> None:
+def test_a_top_level_error_is_returned_for_every_partition(
+    error: ErrorCode, code: ErrorCode
+) -> None:
     asking = Asking()
     asking.ask("a")
     asking.answer(error=error)
     assert asking.told == [("a", {FLIGHTS: code})]
 
 
-def test_what_an_answer_leaves_out_or_no_one_knows_is_an_error_of_its_own() -> None:
+def test_partitions_missing_from_an_answer_get_unknown_server_error() -> None:
     asking = Asking()
     inquiry = Inquiry(("a", 7, 0), frozenset({FLIGHTS, HOTELS}), False)
     told: list[Codes] = []
@@ -232,7 +234,7 @@ def test_an_answer_that_cannot_be_read_is_an_error_for_its_batch_and_the_next_is
     assert f"transaction coordinator on broker {HERE}" in caplog.text
 
 
-def test_what_cannot_be_sent_is_an_error_for_its_batch_and_no_other(
+def test_a_request_that_cannot_be_sent_fails_its_own_batch_only(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     asking = Asking()

@@ -141,7 +141,7 @@ def test_other_brokers_are_asked_over_a_link_for_each_purpose() -> None:
     asyncio.run(scenario())
 
 
-def test_a_broker_that_is_gone_is_not_waited_for() -> None:
+def test_markers_to_a_broker_that_left_the_cluster_are_answered_at_once() -> None:
     async def scenario() -> None:
         broker = AskingBroker()
         broker.tell(HERE, THERE)
@@ -202,7 +202,7 @@ def test_coordinator_is_another_broker_only_if_that_one_leads() -> None:
     asyncio.run(scenario())
 
 
-def test_a_partition_counts_as_deleted_for_those_only_who_asked_before_it_was_looked_up() -> None:
+def test_a_partition_counts_as_deleted_only_for_requests_before_the_look_up() -> None:
     """The topic may have been created anew for whoever comes later."""
 
     async def scenario() -> None:
@@ -225,7 +225,7 @@ def test_a_partition_counts_as_deleted_for_those_only_who_asked_before_it_was_lo
     asyncio.run(scenario())
 
 
-def test_nobody_needs_to_come_back_for_what_was_looked_up() -> None:
+def test_look_ups_of_deleted_partitions_expire() -> None:
     async def scenario() -> None:
         broker = AskingBroker()
         for partition in range(100):

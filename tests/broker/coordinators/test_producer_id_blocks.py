@@ -43,7 +43,7 @@ def run(scenario: Callable[[Blocks], Coroutine[None, None, None]]) -> None:
     asyncio.run(timed())
 
 
-def test_all_who_wait_share_one_block() -> None:
+def test_concurrent_requests_share_one_block_of_producer_ids() -> None:
     async def scenario(blocks: Blocks) -> None:
         loop = asyncio.get_running_loop()
         waiting = [loop.create_task(blocks.ids.obtain()) for _ in range(100)]
@@ -67,7 +67,7 @@ def test_all_who_wait_share_one_block() -> None:
         (ValueError("odd"), ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_a_refusal_is_that_of_all_who_wait(error: Exception, code: ErrorCode) -> None:
+def test_a_failed_allocation_fails_all_waiting_requests(error: Exception, code: ErrorCode) -> None:
     async def scenario(blocks: Blocks) -> None:
         loop = asyncio.get_running_loop()
         waiting = [loop.create_task(blocks.ids.obtain()) for _ in range(100)]
@@ -86,7 +86,7 @@ def test_a_refusal_is_that_of_all_who_wait(error: Exception, code: ErrorCode) ->
     run(scenario)
 
 
-def test_another_takes_over_from_one_that_is_cancelled() -> None:
+def test_a_cancelled_allocation_is_repeated_by_the_next_waiting_request() -> None:
     async def scenario(blocks: Blocks) -> None:
         loop = asyncio.get_running_loop()
         first, second, third = [loop.create_task(blocks.ids.obtain()) for _ in range(3)]

@@ -142,7 +142,7 @@ def test_coordinator_of_the_transaction_is_asked_for_the_first_position_only(
         (ErrorCode.NOT_COORDINATOR, 3, ErrorCode.NOT_COORDINATOR),
     ],
 )
-def test_what_that_coordinator_says_is_told_as_producers_know_it(
+def test_errors_of_the_transaction_coordinator_are_translated_by_version(
     said: ErrorCode, version: int, told: ErrorCode, tmp_path: Path
 ) -> None:
     async def scenario(broker: PositionsBroker) -> None:
@@ -182,7 +182,7 @@ def test_marker_of_an_old_epoch_settles_nothing(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_while_the_groups_load_markers_and_positions_are_to_come_again(tmp_path: Path) -> None:
+def test_markers_and_txn_offset_commits_are_retriable_while_groups_load(tmp_path: Path) -> None:
     async def scenario(broker: PositionsBroker) -> None:
         shard = broker.broker.groups.shard_for(GROUP)
         shard.stage = Stage.LOADING

@@ -119,7 +119,7 @@ def test_a_partition_without_leader_gets_its_marker_when_it_has_one(tmp_path: Pa
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_what_cannot_be_sent_is_sent_again(tmp_path: Path) -> None:
+def test_markers_without_an_answer_are_sent_again(tmp_path: Path) -> None:
     async def scenario(broker: TransactionBroker) -> None:
         producer = await prepared(broker)
         await broker.add(producer, FLIGHTS)
@@ -147,7 +147,7 @@ def test_what_cannot_be_sent_is_sent_again(tmp_path: Path) -> None:
         (ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, True),
     ],
 )
-def test_what_is_made_of_a_leaders_refusal(
+def test_an_error_for_a_marker_is_retried_or_completes_the_transaction(
     tmp_path: Path, code: ErrorCode, is_completed: bool
 ) -> None:
     async def scenario(broker: TransactionBroker) -> None:
@@ -226,7 +226,7 @@ def test_a_topic_that_metadata_has_not_yet_is_not_taken_for_deleted(tmp_path: Pa
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_a_coordinator_that_has_missed_an_epoch_marks_anew(tmp_path: Path) -> None:
+def test_a_coordinator_that_missed_an_epoch_writes_its_markers_again(tmp_path: Path) -> None:
     """Another may have led in between, and written markers that fence those of before."""
 
     async def scenario(broker: TransactionBroker) -> None:
@@ -296,7 +296,7 @@ def test_an_overdue_transaction_is_aborted(tmp_path: Path) -> None:
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_an_id_that_is_not_used_is_forgotten(tmp_path: Path) -> None:
+def test_an_unused_transactional_id_expires(tmp_path: Path) -> None:
     async def scenario(broker: TransactionBroker) -> None:
         await prepared(broker)
         broker.clock.ms += 5_001
@@ -308,7 +308,7 @@ def test_an_id_that_is_not_used_is_forgotten(tmp_path: Path) -> None:
     run_transaction_broker(tmp_path, scenario, transactional_id_expiration_ms=5_000)
 
 
-def test_where_there_is_no_coordinator_everybody_is_sent_away(tmp_path: Path) -> None:
+def test_a_broker_that_is_not_coordinator_answers_not_coordinator(tmp_path: Path) -> None:
     async def scenario(broker: TransactionBroker) -> None:
         producer = await prepared(broker)
         broker.transactions.stop()
@@ -322,7 +322,9 @@ def test_where_there_is_no_coordinator_everybody_is_sent_away(tmp_path: Path) ->
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_while_transactions_are_loaded_clients_come_again(tmp_path: Path) -> None:
+def test_requests_answer_coordinator_load_in_progress_while_transactions_load(
+    tmp_path: Path,
+) -> None:
     async def scenario(broker: TransactionBroker) -> None:
         await prepared(broker)
         broker.transactions.stop()

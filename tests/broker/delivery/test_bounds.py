@@ -115,7 +115,7 @@ def test_a_cancellation_holds_once_its_transaction_commits(kind: ControlType) ->
     run_in_virtual_time(scenario())
 
 
-def test_what_was_delivered_before_its_cancellation_committed_stays_delivered() -> None:
+def test_a_record_delivered_before_its_cancellation_commits_stays_delivered() -> None:
     async def scenario() -> None:
         leader = await leading()
         first = append(leader, waiting(b"x"))
@@ -151,7 +151,9 @@ def test_a_transaction_of_more_records_than_memory_has_room_for_is_delivered_who
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-def test_retention_keeps_what_waited_until_its_end_is_committed(*, is_cancelled: bool) -> None:
+def test_retention_keeps_a_delayed_record_until_its_delivery_is_committed(
+    *, is_cancelled: bool
+) -> None:
     """Until then it may be cut off, and what waited waits again."""
 
     async def scenario() -> None:
@@ -260,7 +262,7 @@ def test_a_cancellation_that_is_sent_again_is_recognised_when_nothing_waits_any_
         ("deliver-at", b"%d" % (LONG_MAX + NOW_MS)),
     ],
 )
-def test_where_any_delay_is_allowed_a_record_for_no_time_at_all_is_refused(
+def test_a_record_with_an_unrepresentable_delivery_time_is_refused(
     header: tuple[str, bytes],
 ) -> None:
     """It would be due at a time that cannot be written, and keep others from being delivered."""
@@ -280,7 +282,7 @@ def test_where_any_delay_is_allowed_a_record_for_no_time_at_all_is_refused(
     run_in_virtual_time(scenario())
 
 
-def test_a_record_for_no_time_at_all_that_stands_in_a_log_keeps_no_other_waiting() -> None:
+def test_a_stored_record_with_an_unrepresentable_time_delays_no_other() -> None:
     async def scenario() -> None:
         leader = await leading()
         sent = build_batch([NewRecord(NOW_MS, None, b"never")])
@@ -295,7 +297,7 @@ def test_a_record_for_no_time_at_all_that_stands_in_a_log_keeps_no_other_waiting
     run_in_virtual_time(scenario())
 
 
-def test_records_that_were_deleted_while_they_waited_are_passed_by_a_few_at_a_time() -> None:
+def test_deleted_delayed_records_are_skipped_a_few_at_a_time() -> None:
     """A million of them would hold up the event loop for seconds when they are due."""
 
     async def scenario() -> None:

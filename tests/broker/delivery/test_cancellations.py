@@ -49,7 +49,7 @@ async def lead_again(leader: Replica) -> None:
     await passed(1)
 
 
-def test_what_was_cancelled_cannot_be_cancelled_again_once_its_time_has_passed() -> None:
+def test_a_cancelled_record_past_its_time_cannot_be_cancelled_again() -> None:
     async def scenario() -> None:
         leader = await leading()
         first = append(leader, waiting(b"0"), waiting(b"1"))
@@ -89,7 +89,7 @@ def test_a_record_that_a_clock_set_back_makes_due_earlier_can_be_cancelled() -> 
 
 
 @pytest.mark.parametrize("is_transactional", [True, False])
-def test_a_restart_does_not_bring_back_what_was_cancelled_and_passed(
+def test_a_restart_does_not_revive_cancelled_records_past_their_time(
     *, is_transactional: bool
 ) -> None:
     """A record of before waits for so long that the log is read from there."""

@@ -218,7 +218,7 @@ def run(seed: int) -> CompactedScenario:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_compaction_leaves_what_delivery_needs_and_the_last_value_of_each_key(seed: int) -> None:
+def test_compaction_keeps_undelivered_records_and_the_last_value_of_each_key(seed: int) -> None:
     run(seed)
 
 

@@ -248,7 +248,7 @@ def delete(replica: Replica) -> None:
 @pytest.mark.parametrize("happens", [resign, truncate, start_over, give_up_segments, delete])
 @pytest.mark.parametrize("after_turns", range(1, 14, 2))
 @pytest.mark.parametrize("index", [0, -1], ids=["first", "active"])
-def test_what_happens_to_the_log_while_an_index_is_made_anew_hurts_nobody(
+def test_changes_to_the_log_while_a_delay_index_is_rebuilt_are_harmless(
     index: int, after_turns: int, happens: Callable[[Replica], None]
 ) -> None:
     async def scenario() -> None:

@@ -63,7 +63,7 @@ class DamagedScenario(Scenario):
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_whatever_is_damaged_each_record_is_delivered_once_in_order(seed: int) -> None:
+def test_each_record_is_delivered_once_in_order_despite_drawn_damage(seed: int) -> None:
     scenario = DamagedScenario(seed)
     run_in_virtual_time(scenario.run())
     assert scenario.damages

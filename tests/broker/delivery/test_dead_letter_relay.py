@@ -58,7 +58,9 @@ async def refused() -> Retrying:
     return leader
 
 
-def test_another_producer_is_told_of_once_it_is_noted(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_new_relay_producer_warns_of_duplicates_once_committed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def scenario() -> None:
         leader = await refused()
         assert WARNING not in caplog.text
@@ -72,7 +74,7 @@ def test_another_producer_is_told_of_once_it_is_noted(caplog: pytest.LogCaptureF
     run_in_virtual_time(scenario())
 
 
-def test_a_leader_that_was_deposed_unawares_tells_of_no_doubles(
+def test_a_deposed_leader_warns_of_no_duplicate_dead_letters(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The next leader has gone on with its producer, for which it comes too late."""

@@ -147,7 +147,7 @@ def test_a_full_disk_ends_delivery_and_costs_no_record(room: int) -> None:
     run_in_virtual_time(scenario())
 
 
-def test_a_full_disk_refuses_what_is_to_wait() -> None:
+def test_a_full_disk_refuses_delayed_records() -> None:
     async def scenario() -> None:
         replica = await leading()
         replica.disk.room = 50
@@ -215,7 +215,7 @@ class UncleanScenario(Scenario):
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_an_unclean_leader_delivers_what_it_has_once_and_in_order(seed: int) -> None:
+def test_an_unclean_leader_delivers_its_records_once_and_in_order(seed: int) -> None:
     scenario = UncleanScenario(seed)
     run_in_virtual_time(scenario.run())
     scenario.check()
@@ -244,7 +244,7 @@ def judge_nothing(replica: Replica) -> bool:
     return running == [] and replica.failures == []
 
 
-def test_retention_leaves_what_tells_when_records_are_due_that_wait() -> None:
+def test_retention_keeps_the_batch_that_determines_due_times() -> None:
     """The clock was ahead, and is set right: what is sent is due after what was delivered.
 
     It comes in several batches, and the leader dies after the first of them.

@@ -51,7 +51,7 @@ def test_a_record_comes_at_its_time_though_the_clock_has_been_years_ahead() -> N
     run_in_virtual_time(scenario())
 
 
-def test_they_come_in_the_order_in_which_they_were_sent() -> None:
+def test_records_behind_a_fast_clock_are_delivered_in_the_order_sent() -> None:
     """By what the log says they are due together: one behind another waits for that."""
 
     async def scenario() -> None:
@@ -68,7 +68,7 @@ def test_they_come_in_the_order_in_which_they_were_sent() -> None:
     run_in_virtual_time(scenario())
 
 
-def test_more_than_are_kept_in_memory_come_at_their_times_from_the_next_leader_too() -> None:
+def test_records_beyond_memory_are_delivered_on_time_by_the_next_leader() -> None:
     async def scenario() -> None:
         replica = await led_by_the_future()
         count = 3 * LIMITS.memory_records
@@ -86,7 +86,7 @@ def test_more_than_are_kept_in_memory_come_at_their_times_from_the_next_leader_t
     run_in_virtual_time(scenario())
 
 
-def test_nothing_is_early_by_a_clock_that_is_behind() -> None:
+def test_no_record_is_delivered_early_by_a_slow_clock() -> None:
     """The clock was ahead, and is behind now."""
 
     async def scenario() -> None:

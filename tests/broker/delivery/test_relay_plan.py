@@ -99,7 +99,7 @@ def test_a_batch_is_noted_before_it_is_sent_and_after_it_has_arrived() -> None:
     ]
 
 
-def test_what_another_leader_had_under_way_is_sent_again_as_the_same_batch() -> None:
+def test_a_batch_in_flight_at_the_last_leader_is_sent_again_unchanged() -> None:
     source = positions(3)
     log = [Relay(7, 0, 4, NOTHING, source[1])]
     leader = Leader(source, log, DeadLetterLog(source[:2], {7: 6}, {7: (4, 2)}))
@@ -111,7 +111,7 @@ def test_what_another_leader_had_under_way_is_sent_again_as_the_same_batch() -> 
     assert leader.dead_letters.arrived == source
 
 
-def test_a_producer_that_was_forgotten_gets_another_id() -> None:
+def test_a_producer_unknown_to_the_dead_letter_topic_gets_a_new_id() -> None:
     leader = Leader(positions(1), [Relay(7, 0, 4, NOTHING, Position(0, 0))], DeadLetterLog())
     plan = leader.begin()
 
@@ -121,7 +121,7 @@ def test_a_producer_that_was_forgotten_gets_another_id() -> None:
     assert leader.dead_letters.arrived == positions(1)
 
 
-def test_an_answer_that_does_not_help_leaves_everything_as_it_was() -> None:
+def test_a_retriable_error_leaves_the_relay_plan_unchanged() -> None:
     plan = Leader(positions(1), [], DeadLetterLog()).begin()
     assert plan.next() is Step.OBTAIN
     plan.obtained(1)
@@ -134,7 +134,7 @@ def test_an_answer_that_does_not_help_leaves_everything_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("is_led_by_another", [True, False])
-def test_a_batch_that_is_too_large_is_halved_until_it_is_taken(*, is_led_by_another: bool) -> None:
+def test_a_batch_that_is_too_large_is_halved_until_accepted(*, is_led_by_another: bool) -> None:
     """The note of a smaller batch is committed before that is sent."""
     count, most = 2 * MOST_RECORDS, 7
     leader = Leader(positions(count), [], DeadLetterLog(most=most))
@@ -147,7 +147,7 @@ def test_a_batch_that_is_too_large_is_halved_until_it_is_taken(*, is_led_by_anot
     assert len(leader.log) < 5 * count
 
 
-def test_one_that_is_too_large_by_itself_waits() -> None:
+def test_a_single_record_that_is_too_large_is_retried() -> None:
     plan = Leader(positions(1), [], DeadLetterLog()).begin()
     assert plan.next() is Step.OBTAIN
     plan.obtained(1)
@@ -158,7 +158,7 @@ def test_one_that_is_too_large_by_itself_waits() -> None:
     assert plan.next() is Step.SEND
 
 
-def test_what_the_log_has_let_go_of_is_not_waited_for() -> None:
+def test_a_dead_letter_deleted_from_the_log_is_not_waited_for() -> None:
     plan = planned(Relay(7, 0, 4, NOTHING, Position(9, 9)))
 
     assert plan.next() is Step.REST
@@ -170,7 +170,7 @@ def test_what_the_log_has_let_go_of_is_not_waited_for() -> None:
     assert plan.to_note(1) == Relay(8, 0, 0, Position(9, 9), Position(10, 10))
 
 
-def test_what_follows_on_what_the_log_has_let_go_of_is_no_duplicate_of_it() -> None:
+def test_dead_letters_after_a_deleted_one_are_no_duplicates() -> None:
     """It had arrived, which is not noted: its leader died, and records were deleted, say."""
     source = positions(4)
     dead_letters = DeadLetterLog(source[:2], {7: 6}, {7: (4, 2)})
@@ -184,7 +184,7 @@ def test_what_follows_on_what_the_log_has_let_go_of_is_no_duplicate_of_it() -> N
 
 
 @given(st.integers(0, 3 * MOST_RECORDS), st.integers(0, 2**32))
-def test_each_arrives_once_and_in_order_whenever_leaders_stop(count: int, seed: int) -> None:
+def test_each_dead_letter_arrives_once_in_order_across_leaders(count: int, seed: int) -> None:
     chance = Random(seed)
     source = positions(count)
     leader = Leader([], [], DeadLetterLog())
@@ -206,7 +206,7 @@ def test_each_arrives_once_and_in_order_whenever_leaders_stop(count: int, seed: 
     assert leader.dead_letters.arrived == source
 
 
-def test_of_many_dead_letters_only_some_are_in_memory() -> None:
+def test_dead_letters_in_memory_are_bounded() -> None:
     count = 100 * MOST_IN_MEMORY
     leader = Leader(positions(count), [], DeadLetterLog())
     plan = leader.begin()

@@ -113,7 +113,7 @@ class Slowly(Slices):
         await passed(2 * DELAY_MS)
 
 
-def test_what_was_cancelled_is_not_listed_when_its_time_comes_meanwhile() -> None:
+def test_a_cancelled_record_that_falls_due_is_not_listed() -> None:
     async def scenario() -> None:
         leader = await leading()
         offset = append(leader, waiting(b"0"))

@@ -73,7 +73,7 @@ def drained(queue: WaitingQueue[Waiting]) -> list[Waiting]:
     return taken
 
 
-def test_the_least_offset_is_that_of_what_waits_and_costs_no_search(tmp_path: Path) -> None:
+def test_least_offset_is_tracked_without_a_search(tmp_path: Path) -> None:
     """One entry waits on while ten thousand come and go: they are not remembered."""
     random = Random(5)
     queue = queue_in(tmp_path)
@@ -126,7 +126,7 @@ def test_close_removes_the_files(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_one_that_ends_late_leaves_the_files_of_the_next_alone(tmp_path: Path) -> None:
+def test_a_queue_closed_late_keeps_the_files_of_its_successor(tmp_path: Path) -> None:
     """A broker that leads again at once may begin before what it did as leader has ended."""
     old, new = queue_in(tmp_path), queue_in(tmp_path)
     entries = drawn(COUNT)
@@ -262,7 +262,7 @@ def test_a_step_of_spilling_sorts_writes_and_frees_no_more_than_it_may(tmp_path:
 
 
 @pytest.mark.parametrize("per_step", [1, 300, 900, 16_000])
-def test_what_is_taken_while_entries_are_spilled_does_not_come_again(
+def test_entries_popped_during_a_spill_are_not_returned_again(
     tmp_path: Path, per_step: int
 ) -> None:
     queue = full_queue(tmp_path, LocalFileSystem())

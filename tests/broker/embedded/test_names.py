@@ -44,12 +44,12 @@ def test_a_misspelt_error_is_refused_with_the_nearest(name: str, nearest: str) -
 
 
 @pytest.mark.parametrize("name", ["", "x", "zzzzzzzz"])
-def test_an_error_like_no_other_is_refused_without_a_guess(name: str) -> None:
+def test_an_unknown_error_name_is_refused_without_a_suggestion(name: str) -> None:
     with pytest.raises(ValueError, match=f"^error: there is no '{name}'$"):
         error_named(name)
 
 
-def test_what_is_no_error_is_refused() -> None:
+def test_values_that_are_no_error_code_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^error: there is none with the number 77777"):
         error_named(77777)
     for wrong in (None, True, 1.5, Produce):
@@ -74,7 +74,7 @@ def test_a_misspelt_request_is_refused_with_the_nearest() -> None:
         request_named("Prodce")
 
 
-def test_what_is_no_request_is_refused() -> None:
+def test_values_that_are_no_request_class_are_refused() -> None:
     for wrong in (Produce.RESPONSE, Request, 0, True):
         with pytest.raises(TypeError, match=r"^request is a class of broker.testing"):
             request_named(wrong)

@@ -12,7 +12,7 @@ from broker.testing import EmbeddedBroker, EmbeddedCluster
 
 @pytest.mark.parametrize("made", [EmbeddedBroker, EmbeddedCluster])
 @pytest.mark.parametrize("argument", ["storage", "security"])
-def test_a_choice_that_there_is_not_is_refused(made: Any, argument: str) -> None:
+def test_an_argument_outside_its_choices_is_refused(made: Any, argument: str) -> None:
     with pytest.raises(ValueError, match=f"^{argument} is one of .*, and not 'tls'"):
         made(**{argument: "tls"})
 
@@ -43,7 +43,7 @@ def test_a_key_that_no_broker_has_is_a_warning_at_its_line(made: Any) -> None:
     assert told[0].filename == __file__
 
 
-def test_keys_that_brokers_and_listeners_have_are_none() -> None:
+def test_known_broker_and_listener_keys_cause_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         EmbeddedBroker({"num.partitions": 1, "listener.name.external.ssl.keystore.type": "PEM"})

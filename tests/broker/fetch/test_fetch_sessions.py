@@ -133,7 +133,7 @@ def test_partition_listed_twice_is_served_once() -> None:
     assert keys(sessions().open(request(0, -1, a=[0, 0]), NAMED, 0)) == [("a", 0)]
 
 
-def test_no_more_is_kept_of_a_name_than_tells_that_there_is_no_such_topic() -> None:
+def test_names_too_long_for_a_topic_are_truncated_in_the_session() -> None:
     cache, long = sessions(), "x" * 32_000
     opened = cache.open(request(0, 0, a=[0], **{long: [0]}), NAMED, 0)
     assert keys(opened) == [("a", 0), (long[:LONGEST_NAME], 0)]
@@ -218,7 +218,7 @@ def test_session_that_is_evicted_while_it_changes_is_unknown() -> None:
     assert refused.value.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_of_two_requests_that_go_on_with_a_session_the_later_one_does() -> None:
+def test_the_later_of_two_concurrent_session_requests_wins() -> None:
     cache = sessions()
     many = list(range(1000))
     cache.open(request(0, 0, a=[0]), NAMED, 0)

@@ -20,7 +20,7 @@ def test_answers_are_held_back_while_that_gains() -> None:
         pace.note(has_gained=True)
 
 
-def test_what_gains_nothing_is_tried_ever_more_rarely_but_always_again() -> None:
+def test_batching_without_gain_backs_off_up_to_the_longest_pause() -> None:
     pace = FollowerBatching()
     pauses = []
     for _ in range(9):
@@ -30,7 +30,7 @@ def test_what_gains_nothing_is_tried_ever_more_rarely_but_always_again() -> None
     assert pauses[-1] == LONGEST_PAUSE
 
 
-def test_one_gain_is_enough_to_begin_again() -> None:
+def test_one_gain_resets_the_backoff() -> None:
     pace = FollowerBatching()
     for _ in range(9):
         pace.note(has_gained=False)

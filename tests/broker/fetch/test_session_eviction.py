@@ -64,7 +64,7 @@ def _request(indexes: range | list[int], session_epoch: int, replica_id: int = -
     )
 
 
-def test_a_follower_takes_the_place_of_a_consumer_that_was_just_granted_one() -> None:
+def test_a_follower_evicts_a_new_consumer_session() -> None:
     cache = Cache(slots=1)
     consumer = cache.open(size=9)
 
@@ -155,7 +155,7 @@ def test_the_size_that_counts_is_that_of_the_last_use() -> None:
 
 
 @pytest.mark.parametrize("follower", [-1, 2])
-def test_whoever_was_not_used_for_longest_goes_first_if_that_was_long_ago(follower: int) -> None:
+def test_the_least_recently_used_session_is_evicted_once_stale(follower: int) -> None:
     cache = Cache(slots=2)
     idle = cache.open(size=9, follower=follower)
     used = cache.open(size=1)
@@ -166,7 +166,7 @@ def test_whoever_was_not_used_for_longest_goes_first_if_that_was_long_ago(follow
     assert [cache.has(one) for one in (idle, used)] == [False, True]
 
 
-def test_what_was_closed_leaves_room_and_is_not_evicted_a_second_time() -> None:
+def test_a_closed_session_frees_its_slot_and_is_not_evicted() -> None:
     cache = Cache(slots=1)
     closed = cache.open(size=2)
     request = _request([], session_epoch=-1)
@@ -179,7 +179,7 @@ def test_what_was_closed_leaves_room_and_is_not_evicted_a_second_time() -> None:
     assert cache.sessions.evicted_count == 1
 
 
-def test_without_slots_nobody_gets_a_session() -> None:
+def test_a_cache_without_slots_opens_no_session() -> None:
     cache = Cache(slots=0)
     assert cache.open(size=1, follower=2) == 0
 
@@ -221,7 +221,7 @@ def test_the_largest_consumer_gives_way_to_the_partitions_of_a_follower() -> Non
     assert cache.has(small)
 
 
-def test_sessions_that_nobody_uses_give_way_to_the_partitions_of_anybody() -> None:
+def test_stale_sessions_are_evicted_for_the_partitions_of_any_other() -> None:
     cache = Cache(slots=10, partitions=10)
     idle, in_use = cache.open(4), cache.open(4)
     cache.use(in_use, LATER_MS)

@@ -217,7 +217,7 @@ def test_every_api_is_in_the_table() -> None:
     assert tested | OF_SHARE_COORDINATION | OF_SHARE_GROUPS >= {ApiKey(key) for key in ROUTES}
 
 
-def test_without_anything_a_client_is_refused(tmp_path: Path) -> None:
+def test_a_client_without_any_rights_is_refused(tmp_path: Path) -> None:
     async def scenario(broker: TransactionBroker) -> None:
         await prepare(broker)
         wrong = []

@@ -103,7 +103,7 @@ def test_a_long_description_says_of_each_topic_what_a_short_one_does(tmp_path: P
     run_broker(tmp_path, scenario)
 
 
-def test_what_is_asked_for_again_and_again_is_answered_once(tmp_path: Path) -> None:
+def test_a_resource_described_many_times_is_answered_once(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(creation(new("orders"), new("other")), 7)
         response = await broker.ask(description(*["orders"] * 1000, "other"), 4)

@@ -135,7 +135,7 @@ def under_way(broker: OneBroker) -> int:
     return sum(task.get_name() == "metadata" for task in broker.tasks)
 
 
-def test_those_who_ask_while_it_is_made_wait_for_the_same(tmp_path: Path) -> None:
+def test_concurrent_metadata_requests_share_one_answer_until_a_change(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         told_of(broker, "wide", WIDE)
         loop = asyncio.get_running_loop()

@@ -224,7 +224,7 @@ def test_others_are_served_between_elements(
     run_group_broker(tmp_path, scenario)
 
 
-def test_many_leave_in_pieces(tmp_path: Path) -> None:
+def test_many_members_leave_in_slices(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.find_coordinator()
         member_id = await broker.stable_group()

@@ -79,7 +79,7 @@ def test_metadata_of_all_topics_shows_what_may_be_described(tmp_path: Path) -> N
     run_broker(tmp_path, scenario)
 
 
-def test_answers_that_are_kept_are_for_who_sees_the_same(tmp_path: Path) -> None:
+def test_cached_metadata_is_not_shared_between_clients_with_other_rights(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(creation(new("flights", 200)), 7)
         await broker.ask(creation(new("hotels", 200)), 7)
@@ -98,7 +98,9 @@ def test_answers_that_are_kept_are_for_who_sees_the_same(tmp_path: Path) -> None
     run_broker(tmp_path, scenario)
 
 
-def test_answers_made_in_slices_are_for_who_sees_the_same(tmp_path: Path) -> None:
+def test_metadata_made_in_slices_is_not_shared_between_clients_with_other_rights(
+    tmp_path: Path,
+) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(creation(new("flights", 1100)), 7)
         await broker.ask(creation(new("hotels", 1100)), 7)
@@ -131,7 +133,7 @@ def test_a_topic_that_may_not_be_described_is_refused_whether_it_exists_or_not(
     run_broker(tmp_path, scenario)
 
 
-def test_a_topic_is_created_on_first_use_only_for_who_may_create_it(tmp_path: Path) -> None:
+def test_auto_topic_creation_needs_create(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         may_describe = (on_topic("flights"), on_topic("hotels"))
         broker.services.authorizer = allowing(*may_describe)
@@ -166,7 +168,7 @@ def test_authorised_operations_are_those_of_the_client(tmp_path: Path) -> None:
     run_broker(tmp_path, scenario)
 
 
-def test_operations_on_the_cluster_are_none_for_who_may_not_describe_it(tmp_path: Path) -> None:
+def test_authorized_cluster_operations_are_empty_without_describe(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         broker.services.authorizer = allowing(on_cluster(AclOperation.CREATE))
         for wanted, told in ((True, 0), (False, NOT_REQUESTED)):
@@ -178,7 +180,7 @@ def test_operations_on_the_cluster_are_none_for_who_may_not_describe_it(tmp_path
     run_broker(tmp_path, scenario)
 
 
-def test_who_may_not_know_a_coordinator_does_not_create_its_topic(tmp_path: Path) -> None:
+def test_find_coordinator_without_rights_creates_no_internal_topic(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         broker.services.authorizer = allowing()
         for key_type, code in (
@@ -272,7 +274,7 @@ def test_clients_add_no_internal_topics_to_their_transactions(tmp_path: Path) ->
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_who_may_not_describe_the_configuration_creates_a_topic_without_seeing_it(
+def test_create_topics_hides_configs_without_describe_configs(
     tmp_path: Path,
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -296,7 +298,7 @@ def test_who_may_not_describe_the_configuration_creates_a_topic_without_seeing_i
     run_broker(tmp_path, scenario)
 
 
-def test_the_name_of_a_topic_given_by_id_is_told_to_who_may_describe_it(tmp_path: Path) -> None:
+def test_the_name_of_a_topic_given_by_id_needs_describe(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         for name in ("flights", "hotels"):
             await broker.ask(creation(new(name)), 7)
@@ -319,7 +321,7 @@ def test_the_name_of_a_topic_given_by_id_is_told_to_who_may_describe_it(tmp_path
     run_broker(tmp_path, scenario)
 
 
-def test_rights_of_another_are_of_no_use(tmp_path: Path) -> None:
+def test_rights_of_another_principal_do_not_apply(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(creation(new("flights")), 7)
         broker.services.authorizer = allowing(on_topic("flights"), principal="User:B")

@@ -77,7 +77,7 @@ def test_broker_is_asked_at_an_ipv6_address(host: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400", struct.pack(">ii", 4, 43)])
-def test_anything_else_is_not(
+def test_a_malformed_answer_is_unhealthy(
     answer: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     peer = Peer(answer)
@@ -86,7 +86,7 @@ def test_anything_else_is_not(
     assert f"PLAINTEXT://127.0.0.1:{peer.port} does not answer" in capsys.readouterr().err
 
 
-def test_nobody_there_is_not_well(
+def test_a_refused_connection_is_unhealthy(
     tmp_path: Path, closed_port: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = _file(tmp_path, f"PLAINTEXT://127.0.0.1:{closed_port}")
@@ -101,6 +101,8 @@ def test_a_listener_without_tls_is_asked_first(tmp_path: Path) -> None:
     peer.thread.join()
 
 
-def test_a_file_that_is_wrong_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_property_file_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--config", _file(tmp_path, "nonsense")]) == 1
     assert "listeners" in capsys.readouterr().err

@@ -52,7 +52,7 @@ def _heard(ear: socket.socket) -> list[str]:
             return heard
 
 
-def test_readiness_and_the_end_are_told(ear: socket.socket, address: str) -> None:
+def test_ready_and_stopping_are_sent(ear: socket.socket, address: str) -> None:
     def tell(notices: ServiceNotices) -> None:
         notices.ready("broker 1 serves")
         notices.stopping()
@@ -61,7 +61,7 @@ def test_readiness_and_the_end_are_told(ear: socket.socket, address: str) -> Non
     assert _heard(ear) == ["READY=1\nSTATUS=broker 1 serves", "STOPPING=1\nSTATUS=stopping"]
 
 
-def test_addresses_that_are_no_files_are_known() -> None:
+def test_abstract_socket_addresses_are_supported() -> None:
     name = f"broker-{token_hex(8)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind(f"\0{name}")
@@ -95,7 +95,7 @@ def test_a_watchdog_of_another_process_is_not_fed(ear: socket.socket, address: s
     assert [one.partition(b"=")[0] for one in heard] == [b"STOPPING"]
 
 
-def test_nobody_is_told_without_an_address(caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_sent_or_logged_without_notify_socket(caplog: pytest.LogCaptureFixture) -> None:
     _told({"WATCHDOG_USEC": "1000000"}, lambda notices: notices.ready("x"))
     assert caplog.records == []
 
@@ -108,7 +108,7 @@ def test_nobody_is_told_without_an_address(caplog: pytest.LogCaptureFixture) -> 
         ("/" + "x" * 200, "did not take READY=1: AF_UNIX path too long"),
     ],
 )
-def test_an_address_that_takes_nothing_is_logged(
+def test_an_unreachable_notify_socket_is_logged(
     address: str, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     _told({"NOTIFY_SOCKET": address}, lambda notices: notices.ready("x"))

@@ -37,18 +37,22 @@ def refusal(endpoint: str, user: str | None) -> str:
     return str(error.value).removeprefix(f"{endpoint}: ")
 
 
-def test_a_wrong_password_is_told(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_password_is_reported_with_status_401(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(PASSWORD_VARIABLE, "guessed")
     assert refusal(endpoint, "anna").startswith("401 wrong user or password: key.index.user alone")
 
 
-def test_a_missing_user_is_told(endpoint: str) -> None:
+def test_a_missing_user_is_reported_with_status_401(endpoint: str) -> None:
     said = refusal(endpoint, None)
     assert said.startswith("401 user and password are missing: key.index.user alone may")
     assert said.endswith("; name the user with --user")
 
 
-def test_a_missing_password_is_told(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unset_password_variable_is_reported(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(PASSWORD_VARIABLE, raising=False)
     assert refusal(endpoint, "anna") == "KEY_INDEX_PASSWORD is not set: the password of --user anna"
 

@@ -80,6 +80,6 @@ def test_client_that_sends_a_byte_now_and_then_is_not_waited_for(
         assert answer.read() == b"hello"
 
 
-def test_what_is_no_text_can_be_told_all_the_same(served: HttpEndpoint) -> None:
+def test_undecodable_query_bytes_are_escaped_in_the_answer(served: HttpEndpoint) -> None:
     with urllib.request.urlopen(f"{served.url}/?%FFx") as answer:
         assert answer.read() == rb"hello\udcffx"

@@ -65,7 +65,7 @@ def test_everybody_may_read_without_a_user() -> None:
         assert status(plain(port), "who:ever") == 200
 
 
-def test_metrics_come_over_tls_and_whoever_speaks_none_hurts_nobody(tmp_path: Path) -> None:
+def test_metrics_are_served_over_tls_beside_a_plaintext_client(tmp_path: Path) -> None:
     authority = Authority()
     keys = authority.issue("broker", tmp_path).as_keystore()
     config = config_of(keys, metrics_ssl_enable=True)
@@ -114,7 +114,7 @@ def test_a_client_without_the_certificate_that_metrics_want_is_refused(tmp_path:
         ({"metrics_ssl_enable": True}, r"metrics\.ssl\.enable: ssl\.keystore\.location is not set"),
     ],
 )
-def test_what_cannot_be_is_told_at_the_start(more: dict[str, str], reason: str) -> None:
+def test_invalid_protection_is_refused_at_start(more: dict[str, str], reason: str) -> None:
     config = config_of({}, **more)
     with pytest.raises(ConfigError, match=reason):
         protection_of(config, guard_of_metrics(config))

@@ -134,7 +134,7 @@ def test_an_endpoint_that_is_down_costs_nothing_if_the_others_lead_all(
 
 
 @pytest.mark.parametrize(("main", "words"), LOOK_UPS)
-def test_what_only_an_endpoint_that_is_down_leads_is_named(
+def test_partitions_led_only_by_an_unreachable_endpoint_are_named(
     main: Main,
     words: Sequence[str],
     brokers: list[Broker],
@@ -236,7 +236,7 @@ def test_a_place_is_not_cancelled_if_its_leader_is_down(
         assert f"{one.url}: 421 1 is led by broker 2\n" in wrong
 
 
-def test_what_is_delivered_meanwhile_does_not_keep_the_rest_from_being_cancelled(
+def test_a_record_delivered_meanwhile_does_not_stop_the_other_cancellations(
     brokers: list[Broker], capsys: pytest.CaptureFixture[str]
 ) -> None:
     one, two = brokers

@@ -35,7 +35,7 @@ async def create_indexed(broker: OneBroker) -> None:
     await broker.metadata.wait_until(lambda: broker.metadata.topic(TOPIC) is not None)
 
 
-def test_a_broker_that_stops_says_so_to_those_who_look_something_up(
+def test_look_ups_fail_with_503_when_the_broker_stops(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(broker: OneBroker) -> None:

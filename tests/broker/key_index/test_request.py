@@ -8,7 +8,7 @@ from broker.key_index.request import BadRequestError, LookupRequest, read_reques
 from storage.key_index.query import EARLIEST, LATEST, Query
 
 
-def test_a_request_can_say_everything() -> None:
+def test_a_request_with_all_parameters_is_parsed() -> None:
     text = (
         "topic=orders&key=a%26b&id=%FF&from=2026-11-23T10:00:00%2B01:00&to=1795430000000"
         "&partition=3&limit=7&isolation=read_uncommitted&start=3:170"
@@ -24,7 +24,7 @@ def test_a_request_can_say_everything() -> None:
     )
 
 
-def test_a_request_need_not_say_much() -> None:
+def test_a_request_with_only_a_key_gets_defaults() -> None:
     assert read_request("topic=orders&key=") == LookupRequest(
         "orders", Query(b"", None, EARLIEST, LATEST), None, (0, 0), 100, is_read_committed=True
     )

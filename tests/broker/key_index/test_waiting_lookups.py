@@ -25,6 +25,6 @@ def test_a_list_goes_on_at_any_time_at_which_a_record_can_be_due(due_ms: int) ->
 
 
 @pytest.mark.parametrize("start", ["", "0:1", "0:1:2:3", "-1:0:0", "0:one:0", f"0:{10**19}:0"])
-def test_another_start_is_refused(start: str) -> None:
+def test_a_malformed_start_is_refused(start: str) -> None:
     with pytest.raises(BadRequestError, match="is no PARTITION:DUE:OFFSET"):
         read_list_request(f"topic=reminders&start={start}")

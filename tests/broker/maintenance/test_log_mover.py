@@ -198,7 +198,7 @@ def test_damage_in_a_log_ends_its_move_alone(
     assert "moving first-0 abandoned: the batch at offset 9 is damaged" in caplog.text
 
 
-def test_what_nobody_foresaw_ends_one_move_alone(logs: LogDirectories) -> None:
+def test_an_unforeseen_error_ends_only_its_own_move(logs: LogDirectories) -> None:
     first, second = begin(logs, "first"), begin(logs, "second")
     (move, _) = logs.moves
     move.copy.follower_appends = None  # type: ignore[assignment]

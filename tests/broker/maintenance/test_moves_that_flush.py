@@ -116,7 +116,7 @@ def has_moved(mover: LogMover) -> bool:
     return mover.moved == 1
 
 
-def test_nobody_is_told_of_records_that_come_while_the_copy_is_flushed(
+def test_records_appended_while_the_copy_is_flushed_wait_for_their_own_flush(
     logs: LogDirectories, disk: CountedFileSystem
 ) -> None:
     log, noted = moving(logs), Noted()

@@ -80,7 +80,7 @@ def shown(outcome: list[Deletion] | ApiError) -> set[AclBinding]:
 
 
 @given(BINDINGS, FILTERS)
-def test_each_filter_tells_what_it_matches(
+def test_each_filter_returns_the_acls_it_matches(
     bindings: list[AclBinding], filters: list[AclFilter]
 ) -> None:
     def matches(one: AclFilter, binding: AclBinding) -> bool:

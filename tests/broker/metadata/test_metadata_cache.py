@@ -60,7 +60,7 @@ def test_a_wait_that_is_given_up_leaves_nothing_behind() -> None:
     run(scenario)
 
 
-def test_those_who_wait_go_on_in_order_though_others_gave_up() -> None:
+def test_waiters_wake_in_order_after_others_were_cancelled() -> None:
     async def scenario(cache: MetadataCache) -> None:
         loop = asyncio.get_running_loop()
         wanted = [Wanted() for _ in range(4)]

@@ -14,7 +14,7 @@ def test_topic_is_begun_once_until_it_is_there() -> None:
     assert topics.begin(["a"], 0) == ["a"]
 
 
-def test_failure_is_told_until_it_is_over() -> None:
+def test_failure_is_reported_until_its_retry_time() -> None:
     topics = StreamsTopics()
     topics.begin(["a"], 0)
     topics.failed("a", "no", 0, 10)

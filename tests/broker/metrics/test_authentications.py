@@ -21,7 +21,7 @@ def sasl_listener(name: str) -> SaslListener:
     return SaslListener(stated(properties), name, around)
 
 
-def test_attempts_are_told_by_listener() -> None:
+def test_authentication_metrics_are_labelled_by_listener() -> None:
     listeners = {name: sasl_listener(name) for name in ("INTERNAL", "EXTERNAL")}
     counts = listeners["EXTERNAL"].counts
     counts.first.succeeded, counts.first.failed, counts.again.failed, counts.expired = 4, 3, 2, 1
@@ -42,5 +42,5 @@ def test_attempts_are_told_by_listener() -> None:
     }
 
 
-def test_a_broker_without_sasl_tells_none() -> None:
+def test_a_broker_without_sasl_has_no_authentication_metrics() -> None:
     assert list(authentications({})) == []

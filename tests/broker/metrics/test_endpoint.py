@@ -69,7 +69,7 @@ def broker(tmp_path: Path, port: int) -> Iterator[BrokerProcess]:
     process.kill()
 
 
-def test_what_was_done_can_be_read(broker: BrokerProcess, port: int) -> None:
+def test_request_metrics_count_produce_and_fetch(broker: BrokerProcess, port: int) -> None:
     scraper = Scraper(port)
     create(broker, "orders")
     before = scraper.numbers()
@@ -109,7 +109,7 @@ def test_what_was_done_can_be_read(broker: BrokerProcess, port: int) -> None:
     assert one("process_resident_memory_bytes") > 10_000_000
 
 
-def test_what_waits_is_counted(broker: BrokerProcess, port: int) -> None:
+def test_delayed_records_are_counted(broker: BrokerProcess, port: int) -> None:
     create(broker, "reminders", delivery_delay_enable="true", delivery_delay_ms="3600000")
     for _ in range(3):
         assert produce(broker, "reminders") == ErrorCode.NONE
@@ -146,7 +146,7 @@ def test_other_paths_name_those_there_are(broker: BrokerProcess, port: int) -> N
     assert scraper.get("/metrics", "POST")[0] == 405
 
 
-def test_the_start_says_where_and_a_stop_takes_it_away(broker: BrokerProcess, port: int) -> None:
+def test_metrics_address_is_logged_and_closed_on_stop(broker: BrokerProcess, port: int) -> None:
     assert f"metrics at http://127.0.0.1:{port}/metrics" in broker.output_tail()
     assert broker.stop() == 0
     with pytest.raises(ConnectionRefusedError):

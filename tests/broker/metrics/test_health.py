@@ -35,12 +35,12 @@ def cache_of(*states: tuple[int, list[int], list[int]]) -> MetadataCache:
     return cache
 
 
-def test_all_replicas_in_sync_keep_nobody() -> None:
+def test_partitions_with_all_replicas_in_sync_do_not_count() -> None:
     assert out_of_sync(cache_of((0, [0, 1], [0, 1]), (1, [1, 0], [1, 0])), 0) == 0
     assert out_of_sync(MetadataCache(), 0) == 0
 
 
-def test_partitions_count_that_lack_a_replica_whoever_leads_them() -> None:
+def test_under_replicated_partitions_count_for_leaders_and_followers() -> None:
     cache = cache_of((1, [1], [0, 1]), (0, [0], [0, 2]), (1, [1, 2], [1, 2]), (2, [2], [1, 2]))
     assert out_of_sync(cache, 0) == 2
     assert out_of_sync(cache, 1) == 2

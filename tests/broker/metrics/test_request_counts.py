@@ -43,7 +43,7 @@ def test_records_are_those_since_this_broker_leads() -> None:
     assert totals(records, old=old) == {"old": 15}
 
 
-def test_what_others_appended_did_not_come_in_here() -> None:
+def test_records_appended_by_earlier_leaders_are_not_counted() -> None:
     records = RecordsIn()
     replica = Replica(Log(5))
     assert totals(records, t=replica) == {"t": 5}

@@ -48,7 +48,7 @@ def test_pages_of_any_size_are_told_by_name(served: StatusSocket, path: str) -> 
     assert ask(path, "large", SECONDS) == large
 
 
-def test_clients_that_say_nothing_or_too_much_are_left(
+def test_silent_and_oversized_clients_do_not_block_others(
     served: StatusSocket, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(status_socket, "TIMEOUT_SECONDS", 0.1)
@@ -81,7 +81,7 @@ def test_an_address_that_a_dead_process_left_is_taken_and_one_in_use_is_not(tmp_
         ask(path, STATUS, SECONDS)
 
 
-def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_socket_directory_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ListenError, match=r"status\.socket: cannot listen on .*: No such file"):
         StatusSocket(str(tmp_path / "none" / "broker0.sock"))
 

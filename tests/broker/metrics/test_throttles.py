@@ -18,7 +18,7 @@ def samples(quotas: ClientQuotas) -> dict[str, dict[str, float]]:
     }
 
 
-def test_rests_are_told_by_quota() -> None:
+def test_throttle_metrics_are_labelled_by_quota() -> None:
     quotas = ClientQuotas(BrokerConfig(), lambda work, _: work.close())
     for kind, entity, key in (
         ("users", "alice", QuotaKey.PRODUCER_BYTE_RATE),

@@ -87,7 +87,7 @@ REQUEST = ApiVersionsRequest(client_software_name="x", client_software_version="
 
 
 @pytest.mark.parametrize("version", [0, 3])
-def test_answers_come_to_who_asked(version: int) -> None:
+def test_each_request_gets_its_own_answer(version: int) -> None:
     async def scenario(link: BrokerLink, other: OtherBroker) -> None:
         for _ in range(3):
             response = await link.ask(REQUEST, version)
@@ -194,7 +194,9 @@ def test_broker_that_is_silent_is_given_up() -> None:
         (b"\x00\x00\x00\x05\x00\x00\x00\x01\x00", "broker 7"),
     ],
 )
-def test_nonsense_is_an_error_and_ends_the_connection(reply: bytes, reason: str) -> None:
+def test_a_malformed_answer_fails_the_request_and_closes_the_connection(
+    reply: bytes, reason: str
+) -> None:
     async def answer(_: RequestHeader, __: bytes) -> Answer:
         return reply
 
@@ -208,7 +210,7 @@ def test_nonsense_is_an_error_and_ends_the_connection(reply: bytes, reason: str)
     run(answer, scenario)
 
 
-def test_who_waits_hears_that_the_link_is_closed() -> None:
+def test_closing_a_link_fails_its_waiting_requests() -> None:
     asked = asyncio.Event()
 
     async def answer(_: RequestHeader, __: bytes) -> Answer:
@@ -281,7 +283,7 @@ class Counted:
 
 
 @pytest.mark.parametrize(("after_seconds", "times"), [(None, 1), (3600, 1), (0, 3)])
-def test_it_logs_in_before_the_first_request_and_when_the_session_ends(
+def test_a_link_authenticates_first_and_when_its_session_expires(
     after_seconds: float | None, times: int
 ) -> None:
     async def main() -> None:

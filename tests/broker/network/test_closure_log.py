@@ -27,7 +27,7 @@ class Clock:
         return self.seconds * 1000
 
 
-def test_a_connection_that_is_closed_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_closed_connection_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         async with connected(ScriptedDispatcher(lambda _: [b"?"])) as wire:
             wire.writer.write(MALFORMED)

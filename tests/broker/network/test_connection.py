@@ -141,7 +141,7 @@ def test_request_that_is_not_served_yet_is_served_after_its_client_has_left() ->
     asyncio.run(scenario())
 
 
-def test_what_was_sent_before_the_end_is_handled_and_answered() -> None:
+def test_requests_sent_before_a_half_close_are_answered() -> None:
     async def scenario() -> None:
         waiting: Deferred[Any] = Deferred()
         dispatcher = ScriptedDispatcher(lambda frame: waiting if frame == b"slow" else echo(frame))
@@ -157,7 +157,7 @@ def test_what_was_sent_before_the_end_is_handled_and_answered() -> None:
     asyncio.run(scenario())
 
 
-def test_what_a_peer_sent_that_has_left_is_handled() -> None:
+def test_requests_sent_before_a_disconnect_are_handled() -> None:
     """As producers leave that want no acknowledgement (acks=0): when they have sent all."""
 
     async def scenario() -> None:

@@ -50,7 +50,7 @@ def test_answer_is_sent_at_once_and_what_follows_waits() -> None:
     asyncio.run(scenario())
 
 
-def test_what_arrives_meanwhile_waits_too() -> None:
+def test_requests_arriving_while_throttled_wait() -> None:
     async def scenario() -> None:
         dispatcher = ThrottlingDispatcher(FOREVER_MS)
         async with connected(dispatcher) as wire:

@@ -186,7 +186,7 @@ def test_without_memory_a_large_frame_waits_until_some_is_freed() -> None:
     assert buffers[2].make_room(3 * MIB)
 
 
-def test_who_waits_for_memory_and_leaves_is_not_called() -> None:
+def test_a_waiter_for_memory_that_left_is_not_called() -> None:
     soon = Soon()
     memory = RequestMemory(1, soon)
     woken: list[str] = []

@@ -27,12 +27,12 @@ def client() -> Client:
 
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
-def test_without_sasl_nobody_stands_at_the_gate(protocol: str) -> None:
+def test_listeners_without_sasl_have_no_gate(protocol: str) -> None:
     assert EndpointSecurity(protocol).gate(client()) is None
 
 
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
-def test_with_sasl_nobody_comes_in_before_somebody_stands_at_the_gate(protocol: str) -> None:
+def test_sasl_listeners_without_mechanisms_close_every_connection(protocol: str) -> None:
     security, hung = EndpointSecurity(protocol), Hung()
 
     gate = security.gate(client())

@@ -72,7 +72,7 @@ def test_a_metric_stands_in_one_place_with_its_words_once() -> None:
     assert page.index('up{broker="7"}') < page.index("# HELP only")
 
 
-def test_of_brokers_that_tell_nothing_there_is_nothing() -> None:
+def test_brokers_without_metrics_are_left_out() -> None:
     assert merged([]) == ""
     assert (
         samples(merged([("0", b""), ("1", FIRST)])).keys() == samples(merged([("1", FIRST)])).keys()

@@ -73,7 +73,7 @@ def kept(scenario: Callable[[Member], Coroutine[None, None, None]], plan: Member
     return asyncio.run(run())
 
 
-def test_who_is_cancelled_as_what_it_waits_for_comes_is_cancelled() -> None:
+def test_a_wait_cancelled_as_its_event_is_set_is_cancelled() -> None:
     async def scenario() -> None:
         event = asyncio.Event()
         waiting = asyncio.get_running_loop().create_task(passes(event, SECONDS))
@@ -87,7 +87,7 @@ def test_who_is_cancelled_as_what_it_waits_for_comes_is_cancelled() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGRTMIN + 1])
-def test_one_that_is_killed_is_started_again(tmp_path: Path, number: int) -> None:
+def test_a_killed_broker_is_restarted(tmp_path: Path, number: int) -> None:
     async def scenario(member: Member) -> None:
         await until(lambda: member.state is State.SERVING)
         assert member.process is not None
@@ -100,7 +100,7 @@ def test_one_that_is_killed_is_started_again(tmp_path: Path, number: int) -> Non
     kept(scenario, plan_of(tmp_path))
 
 
-def test_one_that_is_told_to_stop_ends_in_order_and_stays_down(tmp_path: Path) -> None:
+def test_a_stopped_broker_exits_cleanly_and_stays_down(tmp_path: Path) -> None:
     async def scenario(member: Member) -> None:
         await until(lambda: member.state is State.SERVING)
         process = member.process
@@ -111,7 +111,7 @@ def test_one_that_is_told_to_stop_ends_in_order_and_stays_down(tmp_path: Path) -
     assert kept(scenario, plan_of(tmp_path)).restarts == 0
 
 
-def test_one_that_is_to_begin_anew_does_so_once(tmp_path: Path) -> None:
+def test_a_broker_ended_for_a_restart_is_started_once(tmp_path: Path) -> None:
     async def scenario(member: Member) -> None:
         await until(lambda: member.state is State.SERVING)
         assert member.process is not None
@@ -125,7 +125,7 @@ def test_one_that_is_to_begin_anew_does_so_once(tmp_path: Path) -> None:
     kept(scenario, plan_of(tmp_path))
 
 
-def test_one_that_runs_is_found_and_not_started_twice(tmp_path: Path) -> None:
+def test_a_running_broker_is_adopted_and_not_started_twice(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     ignored = dataclasses.replace(plan, command=("/bin/false",))
 
@@ -144,7 +144,7 @@ def test_one_that_runs_is_found_and_not_started_twice(tmp_path: Path) -> None:
     kept(scenario, plan)
 
 
-def test_one_that_cannot_start_is_tried_again_and_again(tmp_path: Path) -> None:
+def test_a_broker_that_cannot_start_is_retried(tmp_path: Path) -> None:
     async def scenario(member: Member) -> None:
         await until(lambda: member.restarts >= 3)
         assert member.state is not State.SERVING
@@ -161,7 +161,7 @@ def test_a_program_that_is_not_there_is_tried_again(tmp_path: Path) -> None:
     assert kept(scenario, plan).restarts == 0
 
 
-def test_one_that_does_not_stop_in_time_is_killed(tmp_path: Path) -> None:
+def test_a_broker_that_does_not_stop_in_time_is_killed(tmp_path: Path) -> None:
     async def scenario(member: Member) -> None:
         await until(lambda: member.state is State.SERVING)
         member._stop_seconds = 0.2
@@ -173,7 +173,7 @@ def test_one_that_does_not_stop_in_time_is_killed(tmp_path: Path) -> None:
     kept(scenario, plan_of(tmp_path, "stubborn"))
 
 
-def test_one_that_never_serves_can_be_stopped(tmp_path: Path) -> None:
+def test_a_broker_that_never_serves_can_be_stopped(tmp_path: Path) -> None:
     async def scenario(member: Member) -> None:
         await until(lambda: holder(member.plan.lock) is not None)
         assert member.state is State.STARTING
@@ -182,7 +182,7 @@ def test_one_that_never_serves_can_be_stopped(tmp_path: Path) -> None:
     kept(scenario, plan_of(tmp_path, "mute"))
 
 
-def test_one_that_is_told_to_hurry_ends_while_nobody_waits_for_it(tmp_path: Path) -> None:
+def test_a_hurried_broker_stops_without_a_waiter(tmp_path: Path) -> None:
     async def scenario(member: Member) -> None:
         await until(lambda: member.state is State.SERVING)
         process = member.process

@@ -41,11 +41,11 @@ def test_each_broker_is_started_with_the_nodes_own_words(path: str, tmp_path: Pa
     assert plan.lock == f"{tmp_path}/logs/node/node.lock"
 
 
-def test_what_is_odd_is_told_once(path: str) -> None:
+def test_an_unknown_key_causes_one_warning(path: str) -> None:
     assert read_plan(path, []).warnings == (f"{path}:5: odd is not a configuration key",)
 
 
-def test_what_is_wrong_is_told_once_however_many_it_concerns(path: str) -> None:
+def test_an_invalid_value_is_reported_once_for_all_brokers(path: str) -> None:
     with pytest.raises(ConfigError) as refusal:
         read_plan(path, ["num.partitions=0"])
     assert str(refusal.value).splitlines()[1:] == [

@@ -59,7 +59,7 @@ def run(brokers: list[Broker], timeout_ms: int = 1000) -> RollingRestart:
     return asyncio.run(all_of_it())
 
 
-def test_each_is_restarted_once_and_all_are_asked_in_between() -> None:
+def test_each_broker_is_restarted_once_with_health_checks_in_between() -> None:
     steps: list[str] = []
     restart = run([Broker(0, steps), Broker(1, steps)])
     asked = ["ask 0", "ask 1"]
@@ -84,7 +84,9 @@ def test_the_next_waits_until_the_replicas_of_all_are_in_sync() -> None:
         (None, "broker 1 does not say how it is"),
     ],
 )
-def test_it_is_given_up_when_replicas_do_not_come(lacking: object, why: str) -> None:
+def test_rolling_restart_is_given_up_when_replicas_stay_out_of_sync(
+    lacking: object, why: str
+) -> None:
     steps: list[str] = []
     brokers = [Broker(0, steps), Broker(1, steps)]
     brokers[0].on_end = lambda: brokers[1].lacking.extend([lacking] * 10_000)
@@ -94,7 +96,7 @@ def test_it_is_given_up_when_replicas_do_not_come(lacking: object, why: str) -> 
     assert "restart 1" not in steps
 
 
-def test_it_is_given_up_when_a_broker_does_not_serve() -> None:
+def test_rolling_restart_is_given_up_when_a_broker_does_not_serve() -> None:
     steps: list[str] = []
     brokers = [Broker(0, steps), Broker(1, steps)]
     brokers[1].state = State.WAITING
@@ -111,7 +113,7 @@ def test_the_time_that_a_broker_takes_to_answer_counts() -> None:
     assert steps == ["ask 0"]
 
 
-def test_nobody_is_restarted_while_zookeeper_is_away() -> None:
+def test_no_broker_is_restarted_while_zookeeper_is_unreachable() -> None:
     """The brokers' view of replicas is stale, and none of them could start again."""
     steps: list[str] = []
     brokers = [Broker(0, steps), Broker(1, steps)]

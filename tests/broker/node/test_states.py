@@ -7,7 +7,7 @@ from broker.node.states import TRANSITIONS, Backoff, Event, State
 BACKOFF = Backoff(first_ms=1000, longest_ms=60_000)
 
 
-def test_only_what_was_asked_to_end_stays_down() -> None:
+def test_only_a_stopping_broker_stays_down_when_it_ends() -> None:
     ended = {
         state: TRANSITIONS[state, Event.ENDED]
         for state in State

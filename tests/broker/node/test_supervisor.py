@@ -94,7 +94,7 @@ def test_a_node_that_is_told_to_stop_in_a_rolling_restart_stops(node: Node) -> N
     assert node.pids() == {0: None}
 
 
-def test_nobody_to_ask_is_told(tmp_path: Path) -> None:
+def test_commands_without_a_supervisor_report_that(tmp_path: Path) -> None:
     node = Node(tmp_path, {}, count=1)
     assert node.command("--check") == (0, "")
     code, said = node.command("--rolling-restart")
@@ -103,7 +103,7 @@ def test_nobody_to_ask_is_told(tmp_path: Path) -> None:
     assert (code, "no supervisor answers" in said) == (1, True)
 
 
-def test_a_supervisor_that_only_begins_is_told(tmp_path: Path) -> None:
+def test_status_reports_a_starting_supervisor(tmp_path: Path) -> None:
     node = Node(tmp_path, {}, count=1)
     state = tmp_path / "data" / "node"
     state.mkdir(parents=True)
@@ -115,7 +115,7 @@ def test_a_supervisor_that_only_begins_is_told(tmp_path: Path) -> None:
     assert (code, said) == (1, f"{state}/node.sock: no supervisor answers: it is starting\n")
 
 
-def test_a_check_tells_what_is_odd_as_well(tmp_path: Path) -> None:
+def test_check_warns_of_unknown_keys(tmp_path: Path) -> None:
     node = Node(tmp_path, {"num.partition": "3"}, count=1)
     code, said = node.command("--check")
     assert code == 0
@@ -123,7 +123,7 @@ def test_a_check_tells_what_is_odd_as_well(tmp_path: Path) -> None:
     assert said.startswith("warning: ")
 
 
-def test_what_is_wrong_with_the_file_is_told_once_and_nothing_is_touched(tmp_path: Path) -> None:
+def test_an_invalid_file_is_reported_once_and_creates_no_directory(tmp_path: Path) -> None:
     node = Node(tmp_path, {"num.partitions": "0"}, count=2)
     code, said = node.command()
     assert code == 1

@@ -167,7 +167,9 @@ def test_an_unforeseen_error_is_a_reason_to_ask_again() -> None:
     assert controller.sizes == [1, 1, 1]
 
 
-def test_a_partition_that_fails_to_hear_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partition_whose_callback_raises_gets_its_answer_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(Proposer, "fails", 1)
     controller = SlowController(ErrorCode.NONE, ErrorCode.NONE)
 
@@ -216,7 +218,7 @@ def test_a_controller_that_does_not_answer_is_logged_once_and_so_is_its_return(
     assert "NOT_CONTROLLER" in told[0]
 
 
-def test_every_partition_that_fails_to_hear_has_its_error_noted(
+def test_each_partition_whose_callback_raises_has_its_error_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(Proposer, "fails", 1)

@@ -17,7 +17,7 @@ def noting(seen: list[tuple[str, ErrorCode]], name: str) -> Callable[[ErrorCode]
     return lambda code: seen.append((name, code))
 
 
-def test_those_whose_offset_is_reached_are_called_in_its_order() -> None:
+def test_waiters_are_called_in_the_order_of_their_offsets() -> None:
     seen: list[tuple[str, ErrorCode]] = []
     waiters = CommitWaiters("t-0")
     for name, offset in (("late", 9), ("second", 5), ("first", 3), ("third", 5)):
@@ -31,7 +31,7 @@ def test_those_whose_offset_is_reached_are_called_in_its_order() -> None:
     assert len(waiters) == 0
 
 
-def test_one_that_is_cancelled_is_not_called() -> None:
+def test_a_cancelled_waiter_is_not_called() -> None:
     seen: list[tuple[str, ErrorCode]] = []
     waiters = CommitWaiters("t-0")
     waiters.add(1, noting(seen, "stays"))
@@ -57,7 +57,7 @@ def test_producers_that_give_up_and_try_again_do_not_pile_up() -> None:
     assert [name for name, _ in seen] == ["patient"]
 
 
-def test_one_that_raises_and_one_that_waits_again_cost_the_others_nothing(
+def test_a_waiter_that_raises_or_waits_again_affects_no_other(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     seen: list[tuple[str, ErrorCode]] = []

@@ -117,7 +117,7 @@ def test_nothing_is_committed_or_acknowledged_before_it_is_on_the_disk(tmp_path:
     assert led.told == ok("all to 3", "1 to 3")
 
 
-def test_what_comes_during_a_flush_shares_the_next_one(tmp_path: Path) -> None:
+def test_appends_during_a_flush_share_the_next_flush(tmp_path: Path) -> None:
     led = Led(tmp_path)
     led.wait(led.append())
     led.disk.begin()
@@ -153,7 +153,7 @@ def test_fewer_than_flush_messages_are_committed_and_not_on_the_disk(
     assert led.high_watermark == 6
 
 
-def test_a_whole_flush_moves_the_recovery_point_and_this_one_does_not(tmp_path: Path) -> None:
+def test_only_a_whole_flush_advances_the_recovery_point(tmp_path: Path) -> None:
     led = Led(tmp_path)
     led.append(2)
 
@@ -181,7 +181,7 @@ def test_followers_and_the_own_disk_are_both_waited_for(tmp_path: Path) -> None:
     assert led.told[3:] == ok("all to 4")
 
 
-def test_an_error_of_the_disk_is_told_to_all_and_commits_nothing(tmp_path: Path) -> None:
+def test_a_disk_error_fails_all_waiters_and_commits_nothing(tmp_path: Path) -> None:
     led = Led(tmp_path)
     led.wait(led.append(2))
     led.disk.begin()
@@ -210,7 +210,7 @@ def test_a_duplicate_waits_for_the_flush_that_failed_before(tmp_path: Path) -> N
     assert led.told == ok("all to 2", "1 to 2")
 
 
-def test_who_waits_is_told_that_another_leads(tmp_path: Path) -> None:
+def test_a_change_of_leader_fails_the_waiters(tmp_path: Path) -> None:
     led = Led(tmp_path, EACH, FOLLOWER)
     led.wait(led.append(2))
     led.disk.begin()
@@ -223,7 +223,7 @@ def test_who_waits_is_told_that_another_leads(tmp_path: Path) -> None:
     assert (led.high_watermark, len(led.told)) == (0, 2)
 
 
-def test_a_replica_that_leaves_answers_who_waits(tmp_path: Path) -> None:
+def test_a_retired_replica_fails_its_waiters(tmp_path: Path) -> None:
     led = Led(tmp_path)
     led.wait(led.append(2))
 
@@ -233,7 +233,7 @@ def test_a_replica_that_leaves_answers_who_waits(tmp_path: Path) -> None:
     assert len(led.told) == 2
 
 
-def test_a_flush_of_what_was_cut_since_counts_for_nothing(tmp_path: Path) -> None:
+def test_a_flush_of_truncated_records_does_not_count(tmp_path: Path) -> None:
     led = Led(tmp_path, EACH, FOLLOWER)
     led.append(4)
     led.assume(FOLLOWER, epoch=1)
@@ -281,7 +281,7 @@ def test_segments_that_rolled_meanwhile_are_flushed_too(tmp_path: Path) -> None:
     assert led.high_watermark == 8
 
 
-def test_the_key_may_come_and_go(tmp_path: Path) -> None:
+def test_flush_messages_can_be_set_and_unset_on_a_leader(tmp_path: Path) -> None:
     led = Led(tmp_path, TopicConfig())
     assert led.append(2) == led.high_watermark == 2
     assert led.partition.durability is None
@@ -298,7 +298,7 @@ def test_the_key_may_come_and_go(tmp_path: Path) -> None:
     assert led.append(2) == led.high_watermark == 6
 
 
-def test_who_waits_is_told_when_fewer_flushes_are_wanted(tmp_path: Path) -> None:
+def test_raising_flush_messages_completes_the_waiters(tmp_path: Path) -> None:
     """The flush that was asked for may be held, and be due no more once it is not."""
     led = Led(tmp_path)
     led.wait(led.append())
@@ -308,7 +308,7 @@ def test_who_waits_is_told_when_fewer_flushes_are_wanted(tmp_path: Path) -> None
     assert led.told == ok("1 to 1", "all to 1")
 
 
-def test_what_a_start_finds_unflushed_is_flushed_before_it_is_committed(tmp_path: Path) -> None:
+def test_unflushed_records_found_at_start_are_flushed_before_commit(tmp_path: Path) -> None:
     log = open_directories(tmp_path).create("flights", 0, TOPIC_ID, EACH, NOW_MS)
     log.append_as_leader(batch(3), 0, NOW_MS, FROM_CLIENT)
     led = Led(tmp_path / "other")

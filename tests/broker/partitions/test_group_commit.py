@@ -176,7 +176,7 @@ def run(
     asyncio.run(main())
 
 
-def test_what_is_asked_for_at_once_waits_for_the_disk_in_one_call() -> None:
+def test_concurrent_flushes_share_one_sync_call() -> None:
     async def scenario(group: Group) -> None:
         logs = [group.log(str(number)) for number in range(3)]
         await group.add(*logs)
@@ -214,7 +214,7 @@ def test_more_directories_than_threads_wait_for_one() -> None:
     run(scenario)
 
 
-def test_a_mistake_in_the_one_call_is_told_to_all() -> None:
+def test_an_error_of_the_shared_sync_call_is_noted_for_all_logs() -> None:
     async def scenario(group: Group) -> None:
         logs = [group.log(str(number)) for number in range(2)]
         group.filesystem.error = ValueError("planted")
@@ -272,7 +272,7 @@ def test_the_event_loop_hears_of_so_many_ends_at_once() -> None:
     run(scenario)
 
 
-def test_an_error_is_told_to_whom_it_concerns() -> None:
+def test_a_disk_error_ends_only_the_flush_of_its_own_log() -> None:
     async def scenario(group: Group) -> None:
         sick, sound, unready = group.log("sick"), group.log("sound"), group.log("unready")
         sick.work_error = LogDirectoryError("/data", "planted")
@@ -291,7 +291,7 @@ def test_an_error_is_told_to_whom_it_concerns() -> None:
     run(scenario)
 
 
-def test_mistakes_of_ours_are_noted_and_hold_up_nobody() -> None:
+def test_unforeseen_errors_are_noted_and_delay_no_other_log() -> None:
     async def scenario(group: Group) -> None:
         broken, careless, sound = group.log("broken"), group.log("careless"), group.log("sound")
         broken.work_error = KeyError("planted")
@@ -330,7 +330,7 @@ def test_a_want_of_descriptors_is_tried_again() -> None:
     run(scenario)
 
 
-def test_nobody_is_told_after_the_end() -> None:
+def test_no_flush_is_reported_after_close() -> None:
     async def scenario(group: Group) -> None:
         log, other = group.log(), group.log("other")
         await group.add(log)

@@ -123,7 +123,7 @@ def test_one_long_look_serves_others_between_its_slices() -> None:
     run_in_virtual_time(scenario())
 
 
-def test_all_are_watched_in_slices_and_then_no_more() -> None:
+def test_partitions_are_watched_and_unwatched_in_slices() -> None:
     async def scenario() -> None:
         timers = Timers(asyncio.get_running_loop())
         read = LongRead(3 * UNWATCHED_AT_ONCE)

@@ -80,7 +80,7 @@ def append(partition: Partition, count: int = 1, acks: int = -1) -> int:
     return partition.append_records(batch(count), acks, FROM_CLIENT, NOW_MS).first_offset
 
 
-def test_a_leader_whose_epoch_the_disk_refuses_is_none(partition: Partition) -> None:
+def test_a_leader_whose_epoch_cannot_be_written_does_not_lead(partition: Partition) -> None:
     partition.assume(state(4, leader=2, isr=(1, 2), replicas=(1, 2)))
     failure = LogDirectoryError(partition.log.directory.path, "planted")
     partition.log.directory.failure = failure
@@ -155,7 +155,7 @@ def test_watchers_look_once_after_many_appends(partition: Partition, timers: Man
     assert (watcher.checks, gone.checks) == (2, 0)
 
 
-def test_appends_wake_nobody_when_nobody_watches(
+def test_appends_schedule_nothing_without_watchers(
     partition: Partition, timers: ManualTimers
 ) -> None:
     partition.assume(state())
@@ -254,7 +254,7 @@ def test_commit_waiter_that_raises_costs_the_others_nothing(
 
 
 @pytest.mark.parametrize("loss", ["another leads", "the replica leaves"])
-def test_lost_leadership_is_told_to_all_who_wait(
+def test_lost_leadership_fails_waiters_and_wakes_watchers(
     partition: Partition, timers: ManualTimers, loss: str
 ) -> None:
     partition.assume(state(isr=(1, 2), replicas=(1, 2)))

@@ -84,7 +84,7 @@ def led(tmp_path: Path) -> Led:
     return led
 
 
-def test_high_watermark_is_what_all_in_sync_have(led: Led) -> None:
+def test_high_watermark_is_the_least_fetch_offset_in_the_isr(led: Led) -> None:
     led.append(10)
     assert led.high_watermark == 0, "nobody has asked for anything after it yet"
 
@@ -152,7 +152,7 @@ def test_a_follower_that_has_caught_up_comes_back(led: Led) -> None:
     assert led.high_watermark == 15
 
 
-def test_a_proposal_tells_in_which_life_each_follower_was_seen(led: Led) -> None:
+def test_alter_partition_carries_the_broker_epoch_of_each_follower(led: Led) -> None:
     """Restarted before the controller answers, one may lack what it has now (KIP-903)."""
     led.assume(isr=(LEADER, SECOND), epoch=1)
 
@@ -217,7 +217,7 @@ def test_an_answer_that_comes_after_a_new_leader_epoch_is_ignored(led: Led) -> N
     assert led.partition.in_sync_replicas == (LEADER,)
 
 
-def test_what_a_controller_said_before_it_stored_another_set_changes_nothing(led: Led) -> None:
+def test_a_leader_and_isr_older_than_the_committed_isr_is_ignored(led: Led) -> None:
     led.assume(isr=(LEADER, SECOND), epoch=1)
     led.append(5)
     led.fetch(THIRD, 5)

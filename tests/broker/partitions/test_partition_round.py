@@ -102,7 +102,7 @@ def test_others_are_served_between_the_partitions() -> None:
     run_in_virtual_time(scenario())
 
 
-def test_those_that_it_does_not_concern_are_passed_over() -> None:
+def test_unconcerned_partitions_are_skipped() -> None:
     async def scenario() -> None:
         scene = Scene(concerned=[0, 4])
         scene.round.begin()
@@ -113,7 +113,7 @@ def test_those_that_it_does_not_concern_are_passed_over() -> None:
     run_in_virtual_time(scenario())
 
 
-def test_one_that_raises_keeps_no_other_from_its_step() -> None:
+def test_a_partition_that_raises_keeps_no_other_from_its_step() -> None:
     def fail_at_first(index: int) -> None:
         if not index:
             raise ValueError("planted")
@@ -130,7 +130,7 @@ def test_one_that_raises_keeps_no_other_from_its_step() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_asked_for_meanwhile_it_is_begun_once_more(times: int) -> None:
+def test_a_round_requested_during_a_round_runs_once_more(times: int) -> None:
     async def scenario() -> None:
         scene = Scene()
         scene.round.begin()

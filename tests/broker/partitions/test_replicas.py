@@ -285,7 +285,7 @@ def test_a_stop_without_an_epoch_or_of_a_deleted_topic_is_not_fenced(
     assert broker.replicas.partition(TOPIC, 0) is None
 
 
-def test_a_replica_on_a_failed_disk_is_told_of_whatever_is_asked_of_it(broker: ToldBroker) -> None:
+def test_a_replica_on_a_failed_disk_answers_kafka_storage_error(broker: ToldBroker) -> None:
     broker.lead(leader_epoch=3)
     partition = broker.replicas.partition(TOPIC, 0)
     assert partition is not None

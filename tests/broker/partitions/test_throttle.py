@@ -78,7 +78,7 @@ def throttle_all(nodes: Ensemble) -> None:
             each.record(MUCH)
 
 
-def test_a_leader_holds_up_who_is_not_in_sync(tmp_path: Path) -> None:
+def test_a_leader_throttles_followers_out_of_sync(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         throttle_all(nodes)
         nodes[0].throttles.leader.bytes_per_second = 1
@@ -96,7 +96,7 @@ def test_a_leader_holds_up_who_is_not_in_sync(tmp_path: Path) -> None:
     run_ensemble(tmp_path, scenario)
 
 
-def test_a_follower_waits_with_what_it_lacks(tmp_path: Path) -> None:
+def test_a_follower_out_of_sync_throttles_its_fetches(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         throttle_all(nodes)
         nodes[2].throttles.follower.bytes_per_second = 1

@@ -49,7 +49,7 @@ def change(quotas: ClientQuotas, entity_type: str, entity: str, **values: str) -
     asyncio.run(quotas.changed(entity_type, entity, values))
 
 
-def test_each_key_limits_something_else(quotas: ClientQuotas) -> None:
+def test_each_quota_key_sets_its_own_limit(quotas: ClientQuotas) -> None:
     change(
         quotas,
         "users",
@@ -99,7 +99,7 @@ def test_value_that_cannot_be_kept_to_is_shown_and_has_no_effect(
     assert set(quotas.entities) == {ConfigEntity("alice")}
 
 
-def test_value_that_is_no_number_is_told(
+def test_a_quota_that_is_no_number_is_logged_and_ignored(
     quotas: ClientQuotas, caplog: pytest.LogCaptureFixture
 ) -> None:
     change(quotas, "users", "alice", producer_byte_rate="fast")

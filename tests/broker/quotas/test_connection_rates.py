@@ -50,7 +50,7 @@ def test_own_limit_goes_before_that_of_all_others() -> None:
     assert admitted(rates, HERE, 100) == 0, "with the limit of all others it is far above"
 
 
-def test_limit_of_nothing_admits_nobody() -> None:
+def test_a_limit_of_0_throttles_every_connection() -> None:
     rates = ConnectionRates(SPAN, MOST)
     rates.set(HERE, 0)
 

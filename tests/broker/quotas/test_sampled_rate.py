@@ -46,7 +46,7 @@ def test_steady_traffic_has_its_own_rate() -> None:
     assert rate.per_second(START_MS + 60_000) == pytest.approx(500, rel=0.02)
 
 
-def test_what_was_long_ago_counts_no_more() -> None:
+def test_samples_older_than_all_windows_do_not_count() -> None:
     rate = SampledRate(SPAN)
     rate.record(1_000_000, START_MS)
 

@@ -167,7 +167,7 @@ def the_topic_is_deleted(nodes: Ensemble) -> None:
         (the_topic_is_deleted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-def test_who_waits_is_told_when_this_broker_leads_no_more(
+def test_delete_records_under_way_fails_on_loss_of_leadership(
     happens: Callable[[Ensemble], None], code: ErrorCode, tmp_path: Path
 ) -> None:
     async def scenario(nodes: Ensemble) -> None:

@@ -37,7 +37,7 @@ async def until_all_rest(nodes: Ensemble) -> None:
     )
 
 
-def test_what_rests_is_asked_for_no_more_until_it_grows(tmp_path: Path) -> None:
+def test_an_idle_partition_is_not_fetched_until_it_grows(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         nodes.lead(0, isr=ALL, epoch=0)
         nodes[0].append(5)
@@ -77,7 +77,7 @@ def test_a_follower_hears_of_a_new_log_start_and_of_a_new_epoch(tmp_path: Path) 
     run_ensemble(tmp_path, scenario)
 
 
-def test_one_that_is_put_out_of_sync_rests_no_more_and_comes_back(tmp_path: Path) -> None:
+def test_an_idle_follower_removed_from_the_isr_fetches_and_rejoins(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         nodes.lead(0, isr=ALL, epoch=0)
         nodes[0].append(5)
@@ -136,7 +136,7 @@ def test_nothing_comes_to_rest_in_a_session_that_was_evicted(tmp_path: Path) -> 
     run_ensemble(tmp_path, scenario)
 
 
-def test_who_rests_is_caught_up_as_of_any_fetch_of_its_session() -> None:
+def test_an_idle_follower_is_caught_up_by_any_fetch_of_its_session() -> None:
     follower, presence = Follower(2), Presence()
     follower.start_over(100, 10, is_in_sync=True)
     follower.fetched(10, 0, 200, 10, 7)

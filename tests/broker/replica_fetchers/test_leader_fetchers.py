@@ -47,7 +47,7 @@ async def ends_seen(nodes: Ensemble, end: int) -> list[int]:
     return ends
 
 
-def test_what_is_far_behind_has_a_connection_of_its_own_until_it_has_caught_up(
+def test_a_lagging_replica_is_fetched_on_its_own_connection_until_caught_up(
     tmp_path: Path,
 ) -> None:
     async def scenario(nodes: Ensemble) -> None:
@@ -106,7 +106,7 @@ async def for_ever() -> None:
     await asyncio.Event().wait()
 
 
-def test_one_that_may_be_in_sync_again_is_never_without_somebody_who_asks() -> None:
+def test_a_replica_that_changes_fetchers_is_always_fetched_by_one() -> None:
     async def scenario() -> None:
         fetchers: list[Fetcher] = []
 

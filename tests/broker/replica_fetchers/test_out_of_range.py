@@ -73,7 +73,7 @@ async def let_stray(nodes: Ensemble) -> HeldAnswers:
     return held
 
 
-def test_what_the_leader_says_of_a_deleted_log_is_not_done_to_the_next_one(tmp_path: Path) -> None:
+def test_a_fetch_answer_for_a_deleted_log_does_not_change_its_successor(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         held = await let_stray(nodes)
         assert nodes[2].replicas.stop(TOPIC, DELETION) is ErrorCode.NONE

@@ -147,7 +147,7 @@ def test_a_session_with_nothing_else_to_say_names_the_nearer_replica(tmp_path: P
 
 
 @pytest.mark.parametrize("rack", ["", "north", "elsewhere"])
-def test_leader_serves_who_has_no_nearer_replica(rack: str, tmp_path: Path) -> None:
+def test_leader_serves_consumers_without_a_nearer_replica(rack: str, tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         await ten_records(nodes)
         tell_racks(nodes)
@@ -161,7 +161,7 @@ def test_leader_serves_who_has_no_nearer_replica(rack: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("selector", [None, LEADER_ONLY, "com.example.Selector"])
-def test_nobody_is_sent_on_unless_the_selector_is_rack_aware(
+def test_preferred_read_replica_needs_the_rack_aware_selector(
     selector: str | None, tmp_path: Path
 ) -> None:
     async def scenario(nodes: Ensemble) -> None:

@@ -211,7 +211,7 @@ def test_a_partition_given_while_another_is_held_up_is_asked_for_at_once(tmp_pat
     run_in_virtual_time(_given_while_another_is_held_up(tmp_path))
 
 
-def test_what_is_delayed_alone_is_waited_for_without_looking_again(tmp_path: Path) -> None:
+def test_a_fetcher_with_only_delayed_partitions_sleeps(tmp_path: Path) -> None:
     run_in_virtual_time(_delayed_alone(tmp_path))
 
 
@@ -232,7 +232,7 @@ async def _refused_then_damaged_then_well(directory: Path) -> None:
     await following.end()
 
 
-def test_what_cannot_be_followed_is_logged_once_for_each_reason_and_so_is_its_return(
+def test_a_partition_that_cannot_be_followed_is_logged_once_per_reason_and_on_recovery(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "broker.replica_fetchers")

@@ -75,7 +75,9 @@ def test_a_stale_state_is_never_assumed(machine: ReplicaMachine) -> None:
         machine.assume(state(epoch=-1), NOW_MS)
 
 
-def test_nobody_leads_in_an_epoch_that_the_log_has_not_noted(machine: ReplicaMachine) -> None:
+def test_leading_in_an_epoch_missing_from_the_log_is_an_assertion_error(
+    machine: ReplicaMachine,
+) -> None:
     assert machine.epoch_to_begin(state(epoch=1)) == 1
     with pytest.raises(AssertionError, match="has not noted"):
         machine.assume(state(epoch=1), NOW_MS)
@@ -92,7 +94,7 @@ def test_a_leader_follows_nobody_and_truncates_nothing(machine: ReplicaMachine) 
         machine.leader_begins_at(9)
 
 
-def test_nothing_is_committed_that_one_who_counts_lacks(
+def test_committing_beyond_an_in_sync_replica_is_an_assertion_error(
     machine: ReplicaMachine, log: ListLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append([0] * 5)

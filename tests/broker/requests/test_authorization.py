@@ -43,7 +43,7 @@ def test_without_an_authorizer_everything_is_allowed_and_nothing_told(
     assert "Principal" not in caplog.text
 
 
-def test_what_is_denied_is_told_unless_nobody_asked_for_it(
+def test_denials_are_logged_except_for_silent_checks(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -59,7 +59,7 @@ def test_what_is_denied_is_told_unless_nobody_asked_for_it(
     ]
 
 
-def test_what_is_allowed_is_told_at_debug(caplog: pytest.LogCaptureFixture) -> None:
+def test_allowed_operations_are_logged_at_debug(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     context = context_of("User:root", authorizer_class_name=STANDARD_AUTHORIZER)
     assert is_allowed_on_topic(context, READ, "orders")

@@ -72,7 +72,7 @@ def test_api_versions_lists_what_is_served(is_in_cluster: bool) -> None:
     assert listed[ApiKey.PRODUCE] == (0, 13), "librdkafka looks for 0 (KAFKA-18659)"
 
 
-def test_broker_that_is_alone_takes_no_orders(client: OneConnection) -> None:
+def test_a_standalone_broker_refuses_controller_requests(client: OneConnection) -> None:
     request = StopReplicaRequest(controller_id=1, controller_epoch=9, topic_states=[])
     body = b"\0" + request.encode(4)
 
@@ -188,7 +188,9 @@ def test_handler_may_hang_up(client: OneConnection, handle: Callable[..., None])
     assert client.connection.reasons == ["enough"]
 
 
-def test_no_answer_is_no_answer(client: OneConnection, handle: Callable[..., None]) -> None:
+def test_a_handler_that_returns_none_sends_nothing(
+    client: OneConnection, handle: Callable[..., None]
+) -> None:
     handle(lambda *_: None)
 
     assert ask_for_groups(client) is None

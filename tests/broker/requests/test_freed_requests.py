@@ -54,7 +54,7 @@ def test_elements_are_freed_in_steps_wherever_they_are() -> None:
         assert len(list(steps)) >= MANY // FREED_AT_ONCE
 
 
-def test_what_others_still_have_is_not_changed() -> None:
+def test_a_message_still_referenced_is_not_cleared() -> None:
     message = response(10, 10)
     remains = Remains(at_once, None)
     remains.keep(message)

@@ -117,7 +117,7 @@ async def turns() -> None:
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
-def test_clients_wait_until_the_broker_was_told_what_there_is(
+def test_client_requests_wait_for_the_first_metadata(
     handle: Callable[..., None], is_refused: bool
 ) -> None:
     def groups(*_: object) -> ListGroupsResponse:

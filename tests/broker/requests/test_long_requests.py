@@ -223,7 +223,7 @@ def test_request_that_turns_out_to_be_malformed_late_ends_the_connection(
     assert f"malformed request of {len(long)} bytes: ListOffsetsRequest v11" in caplog.text
 
 
-def test_what_is_pipelined_behind_a_long_request_waits_for_it(tmp_path: Path) -> None:
+def test_a_request_pipelined_behind_a_long_one_waits_for_it(tmp_path: Path) -> None:
     request = list_offsets()
     long = frame(request, 11)
 

@@ -57,7 +57,7 @@ def test_without_quotas_no_request_is_metered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("acks", [0, 1, -1])
-def test_producer_above_its_rate_is_told_and_rests(acks: int, tmp_path: Path) -> None:
+def test_a_producer_above_its_rate_is_throttled(acks: int, tmp_path: Path) -> None:
     """With acks=0 it is not told."""
 
     async def scenario(broker: DataBroker) -> None:
@@ -97,7 +97,7 @@ def test_producer_below_its_rate_goes_on(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_others_are_not_made_to_rest(tmp_path: Path) -> None:
+def test_other_users_are_not_throttled(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         client, other = MeteredClient(broker), MeteredClient(broker, user="bob")
         await broker.create_topic()
@@ -112,7 +112,7 @@ def test_others_are_not_made_to_rest(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_quota_that_was_removed_makes_nobody_rest(tmp_path: Path) -> None:
+def test_a_removed_quota_throttles_no_client(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         client = MeteredClient(broker)
         await broker.create_topic()
@@ -181,7 +181,7 @@ def test_answer_that_is_kept_for_others_does_not_name_the_time(tmp_path: Path) -
     run_data_broker(tmp_path, scenario)
 
 
-def test_time_of_brokers_requests_is_nobodys(tmp_path: Path) -> None:
+def test_requests_of_brokers_are_not_throttled(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         client = MeteredClient(broker)
         await client.limit(REQUEST, NEXT_TO_NOTHING)

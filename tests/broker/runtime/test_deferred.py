@@ -117,7 +117,7 @@ def test_function_that_defers_in_turn_is_followed_and_abandoned() -> None:
     assert [type(one) for one in seen] == [KeyError]
 
 
-def test_what_is_followed_after_the_requester_has_gone_is_abandoned_at_once() -> None:
+def test_a_deferred_followed_after_abandonment_is_abandoned() -> None:
     freed: list[str] = []
     whole: Deferred[int] = Deferred()
     other: Deferred[int] = Deferred(on_abandon=lambda: freed.append("other"))

@@ -38,7 +38,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("limit", [64, 256, 1024, 4096, 20_000, 524_288, 1 << 30])
-def test_what_is_kept_open_and_all_else_fits_into_the_reserve(limit: int) -> None:
+def test_files_kept_open_fit_into_the_descriptor_reserve(limit: int) -> None:
     shares = share_out(limit, KEYS_DEFAULT)
 
     kept = shares.files + INDEX_DESCRIPTORS * shares.indexes

@@ -162,7 +162,7 @@ def test_one_time_work_that_met_a_cancellation_is_noted_and_one_that_is_cancelle
     supervised(scenario)
 
 
-def test_what_is_spawned_after_the_group_has_ended_never_begins() -> None:
+def test_work_spawned_after_the_task_group_ended_never_begins() -> None:
     """As by a timer of a broker in a test's process, whose loop goes on after it."""
 
     async def scenario() -> None:

@@ -24,7 +24,7 @@ class Clock:
         return self.seconds * 1000
 
 
-def test_a_denial_is_told_in_the_words_of_apache_kafka(caplog: pytest.LogCaptureFixture) -> None:
+def test_denials_are_logged_as_by_apache_kafka(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger.name)
     log = AuditLog(BrokerConfig(), Clock().now_ms)
     assert not log.tells_allowed
@@ -47,7 +47,7 @@ def test_a_denial_is_told_in_the_words_of_apache_kafka(caplog: pytest.LogCapture
     ("level", "key", "expected"),
     [(logging.INFO, False, 0), (logging.INFO, True, 1), (logging.DEBUG, False, 1)],
 )
-def test_what_was_allowed_is_told_when_that_is_asked_for(
+def test_allowed_operations_are_logged_at_debug_or_if_configured(
     caplog: pytest.LogCaptureFixture, level: int, key: bool, expected: int
 ) -> None:
     caplog.set_level(level, logger.name)
@@ -85,7 +85,7 @@ def test_names_break_no_line_and_are_cut(caplog: pytest.LogCaptureFixture) -> No
     assert len(line) < 2 * LONGEST_NAME
 
 
-def test_what_is_allowed_crowds_out_nothing_that_is_denied(
+def test_allowed_operations_do_not_use_up_the_line_limit_of_denials(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG, logger.name)

@@ -37,9 +37,7 @@ def told(protocol: str, host: str, **keys: Any) -> list[Notice]:
         ("::ffff:10.0.0.1", True),
     ],
 )
-def test_it_is_a_warning_where_others_than_this_machine_come_in(
-    host: str, is_warning: bool
-) -> None:
+def test_open_access_beyond_this_machine_is_a_warning(host: str, is_warning: bool) -> None:
     (notice,) = told("PLAINTEXT", host)
     assert notice.text.startswith("anyone may do anything on EXTERNAL://")
     assert notice.is_warning == is_warning
@@ -59,7 +57,7 @@ def test_it_is_a_warning_where_others_than_this_machine_come_in(
         ("SASL_SSL", OPEN, "everyone who logs in may do anything to what no ACL names", False),
     ],
 )
-def test_it_says_who_may_do_what(
+def test_access_notice_names_the_effective_authorisation(
     protocol: str, keys: dict[str, Any], text: str, is_warning: bool
 ) -> None:
     (notice,) = told(protocol, "10.1.2.3", **keys)
@@ -77,7 +75,7 @@ def test_it_says_who_may_do_what(
         ("SASL_SSL", "10.1.2.3", "PLAIN", False),
     ],
 )
-def test_passwords_in_the_clear_are_told(
+def test_passwords_over_plaintext_are_warned_of(
     protocol: str, host: str, mechanism: str, is_told: bool
 ) -> None:
     found = told(protocol, host, **ACLS, sasl_enabled_mechanisms=(mechanism,))

@@ -104,7 +104,7 @@ def test_ready_says_where_it_listens_and_what_it_advertises_instead(
     )
 
 
-def test_advertised_hosts_with_addresses_are_not_spoken_of(
+def test_resolvable_advertised_hosts_cause_no_warning(
     name_server: NameServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert run(tmp_path, "INSIDE://127.0.0.1:9092,OUTSIDE://localhost:9093") == 0

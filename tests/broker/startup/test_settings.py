@@ -28,7 +28,7 @@ READ = AccessControlEntry("User:alice", "*", AclOperation.READ, PermissionType.A
 ASKED = ("User:alice", "/10.0.0.1", AclOperation.READ, ResourceType.TOPIC, "orders")
 
 
-def test_acls_are_there_when_the_settings_are_and_one_that_is_none_ends_the_start() -> None:
+def test_acls_are_read_with_the_settings_and_a_malformed_one_ends_the_start() -> None:
     async def scenario() -> None:
         ensemble = MemoryEnsemble()
         store = ensemble.connect()

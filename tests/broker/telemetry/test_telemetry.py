@@ -298,7 +298,7 @@ def test_subscription_that_says_nothing_sensible_is_refused(
     assert raised.value.code == code
 
 
-def test_what_a_client_calls_itself_is_cut() -> None:
+def test_long_client_ids_are_truncated_in_labels() -> None:
     one = telemetry({"all": every()})
     get(one, instance=ID, attributes={"client_id": "x" * 32_000})
     (instance,) = one.instances._by_id.values()

@@ -52,7 +52,7 @@ def raising_once(owner: object, name: str) -> Iterator[list[object]]:
         yield calls
 
 
-def test_a_marker_that_no_way_leads_to_is_sent_again(tmp_path: Path) -> None:
+def test_a_marker_whose_sending_raises_is_sent_again(tmp_path: Path) -> None:
     async def scenario(broker: TransactionBroker) -> None:
         producer = await prepared(broker)
         await broker.add(producer, FLIGHTS)
@@ -65,7 +65,7 @@ def test_a_marker_that_no_way_leads_to_is_sent_again(tmp_path: Path) -> None:
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_a_partition_that_fails_costs_the_others_no_marker(tmp_path: Path) -> None:
+def test_a_marker_that_fails_in_one_partition_is_written_to_the_others(tmp_path: Path) -> None:
     async def scenario(broker: TransactionBroker) -> None:
         producer = await prepared(broker)
         await broker.add(producer, FLIGHTS, HOTELS)
@@ -119,7 +119,7 @@ def test_an_error_code_of_a_newer_broker_is_tried_again(tmp_path: Path) -> None:
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_a_marker_whose_leader_cannot_be_told_is_looked_for_again(tmp_path: Path) -> None:
+def test_the_leader_for_a_marker_is_looked_up_again_after_an_error(tmp_path: Path) -> None:
     async def scenario(broker: TransactionBroker) -> None:
         producer = await prepared(broker)
         await broker.add(producer, FLIGHTS, HOTELS)
@@ -132,7 +132,9 @@ def test_a_marker_whose_leader_cannot_be_told_is_looked_for_again(tmp_path: Path
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_a_decision_whose_flush_failed_is_carried_out_once_it_is_committed(tmp_path: Path) -> None:
+def test_a_transaction_whose_flush_failed_completes_once_its_record_is_committed(
+    tmp_path: Path,
+) -> None:
     """As for want of a descriptor: the broker leads on, and nobody else would complete it."""
 
     async def scenario(broker: TransactionBroker) -> None:

@@ -32,7 +32,7 @@ async def initialise(broker: TransactionBroker, transactional_id: str | None) ->
 
 
 @pytest.mark.parametrize("transactional_id", [PRODUCER, None])
-def test_a_producer_that_needs_a_new_block_of_ids_is_sent_away_and_comes_again(
+def test_init_producer_id_without_id_block_answers_coordinator_load_in_progress(
     transactional_id: str | None, tmp_path: Path
 ) -> None:
     async def scenario(broker: TransactionBroker) -> None:
@@ -48,7 +48,7 @@ def test_a_producer_that_needs_a_new_block_of_ids_is_sent_away_and_comes_again(
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_a_producer_is_answered_though_nobody_can_tell_which_ids_are_taken(
+def test_init_producer_id_with_an_unreadable_id_block_answers_an_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(broker: TransactionBroker) -> None:
@@ -60,7 +60,7 @@ def test_a_producer_is_answered_though_nobody_can_tell_which_ids_are_taken(
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_a_producer_is_answered_though_what_fetches_its_ids_is_cancelled(
+def test_init_producer_id_is_answered_when_the_allocation_is_cancelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def cancelled() -> NoReturn:
@@ -97,7 +97,7 @@ def test_a_producer_is_answered_though_its_coordinator_fails_after_the_ids_have_
 
 
 @pytest.mark.parametrize("verify_only", [True, False])
-def test_who_asks_for_a_transaction_is_answered_though_its_coordinator_fails(
+def test_verification_is_answered_with_an_error_when_the_shard_raises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verify_only: bool
 ) -> None:
     def odd(*_: object) -> NoReturn:
@@ -116,7 +116,7 @@ def test_who_asks_for_a_transaction_is_answered_though_its_coordinator_fails(
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_ids_are_fetched_once_for_all_who_come_again_for_them(tmp_path: Path) -> None:
+def test_waiting_producers_share_one_allocation_of_producer_ids(tmp_path: Path) -> None:
     async def scenario(broker: TransactionBroker) -> None:
         broker.store.is_away = True
         for _ in range(100):

@@ -23,7 +23,7 @@ LONGEST = 32_767
 
 @pytest.mark.parametrize("retention_ms", [2**63 - 1, 2**63 - 2, 2**62])
 @pytest.mark.parametrize("version", [2, 3, 4])
-def test_an_offset_is_kept_for_as_long_as_a_client_can_say(
+def test_an_offset_with_the_longest_retention_time_does_not_expire(
     version: int, retention_ms: int, tmp_path: Path
 ) -> None:
     async def commit(broker: GroupBroker) -> None:
@@ -87,7 +87,7 @@ class Unwritable:
         raise AssertionError
 
 
-def test_what_cannot_be_encoded_is_refused_and_nothing_is_replayed(
+def test_records_that_cannot_be_encoded_are_refused_and_not_replayed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(broker: GroupBroker) -> None:

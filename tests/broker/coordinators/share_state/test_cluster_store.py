@@ -112,7 +112,7 @@ def test_state_is_created_with_its_topic_and_outlives_the_leadership(tmp_path: P
     run_group_broker(tmp_path, scenario, **KEYS)
 
 
-def test_another_broker_is_asked_as_this_one_is(tmp_path: Path) -> None:
+def test_share_state_on_another_broker_is_read_and_written_with_retries(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.create_topic(TOPIC)
         elsewhere: Any = Elsewhere(broker)
@@ -160,7 +160,7 @@ def test_changes_keep_their_order_when_one_has_to_be_sent_again(tmp_path: Path) 
     run_group_broker(tmp_path, scenario, **KEYS)
 
 
-def test_what_is_not_needed_any_more_leaves_the_log(tmp_path: Path) -> None:
+def test_share_state_log_is_pruned_up_to_the_latest_snapshots(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.create_topic(TOPIC)
         store, coordinators = broker.services.share_state, broker.services.share_coordinators

@@ -44,7 +44,7 @@ def ends(broker: GroupBroker, broker_id: int, other: Any = None) -> EndOffsets:
     return EndOffsets(broker_id, broker.metadata, broker.replicas, other)
 
 
-def test_ends_are_the_leaders_whoever_that_is(tmp_path: Path) -> None:
+def test_end_offsets_are_read_from_the_partition_leaders(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.create_topic(TOPIC)
         wanted = [(TOPIC, 0), (TOPIC, 5), ("nobodys", 0)]

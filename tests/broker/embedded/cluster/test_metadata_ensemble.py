@@ -26,7 +26,7 @@ def run(test: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(test, 20))
 
 
-def test_a_session_that_is_ended_takes_its_nodes_and_tells_who_watches() -> None:
+def test_ending_a_session_deletes_its_nodes_and_fires_watches() -> None:
     async def test() -> None:
         ensemble = MetadataEnsemble(2.0)
         one, other = EnsembleStore(ensemble, 0), EnsembleStore(ensemble, 1)
@@ -44,7 +44,7 @@ def test_a_session_that_is_ended_takes_its_nodes_and_tells_who_watches() -> None
     run(test())
 
 
-def test_a_session_that_nobody_hears_of_expires_and_another_begins() -> None:
+def test_an_unreachable_session_expires_and_a_new_one_begins() -> None:
     async def test() -> None:
         ensemble = MetadataEnsemble(0.3)
         one, other = EnsembleStore(ensemble, 0), EnsembleStore(ensemble, 1)
@@ -73,7 +73,7 @@ def test_a_session_that_nobody_hears_of_expires_and_another_begins() -> None:
     run(test())
 
 
-def test_a_watch_is_called_on_the_loop_of_who_has_set_it() -> None:
+def test_a_watch_fires_on_the_event_loop_that_set_it() -> None:
     ensemble = MetadataEnsemble(5.0)
     ready, threads = threading.Event(), []
 

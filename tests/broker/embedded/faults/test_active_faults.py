@@ -18,7 +18,7 @@ def strikes(faults: ActiveFaults, topics: set[str] = frozenset(), client: str = 
     return faults.strike(ProduceRequest, client, lambda: topics) is not None
 
 
-def test_it_strikes_as_often_as_it_was_told() -> None:
+def test_a_fault_strikes_the_configured_number_of_times() -> None:
     faults = ActiveFaults()
     number = faults.add(Fault(DISCONNECT, ProduceRequest, times=2))
 
@@ -26,7 +26,7 @@ def test_it_strikes_as_often_as_it_was_told() -> None:
     assert faults.count(number) == 2
 
 
-def test_one_that_is_removed_strikes_no_more_and_stays_counted() -> None:
+def test_a_removed_fault_stops_and_keeps_its_count() -> None:
     faults = ActiveFaults()
     number = faults.add(Fault(DISCONNECT, ProduceRequest))
     assert strikes(faults)
@@ -37,7 +37,7 @@ def test_one_that_is_removed_strikes_no_more_and_stays_counted() -> None:
     assert faults.count(number) == 1
 
 
-def test_the_first_of_several_strikes_until_it_is_used_up() -> None:
+def test_the_first_matching_fault_strikes_until_used_up() -> None:
     faults = ActiveFaults()
     first = faults.add(Fault(DISCONNECT, ProduceRequest, times=1))
     second = faults.add(Fault(Mischief.FAIL, None, ErrorCode.INVALID_RECORD))
@@ -46,7 +46,7 @@ def test_the_first_of_several_strikes_until_it_is_used_up() -> None:
     assert (faults.count(first), faults.count(second)) == (1, 2)
 
 
-def test_it_strikes_what_it_is_about_alone() -> None:
+def test_a_fault_strikes_only_its_own_api_topic_and_client() -> None:
     for fault, expected in (
         (Fault(DISCONNECT, FetchRequest), False),
         (Fault(DISCONNECT, None), True),

@@ -34,7 +34,7 @@ def test_records_are_those_that_were_sent_though_the_buffer_is_used_again() -> N
     assert (one.version, one.client_id, one.received_ms) == (9, "me", 7)
 
 
-def test_the_newest_are_kept() -> None:
+def test_only_the_newest_requests_are_kept() -> None:
     sent = SentRequests()
     sent.bound(requests=20, record_bytes=0)
     for number in range(25):
@@ -43,7 +43,7 @@ def test_the_newest_are_kept() -> None:
     assert sent.all()[0].received_ms == 5
 
 
-def test_records_in_them_are_bounded() -> None:
+def test_record_bytes_in_kept_requests_are_bounded() -> None:
     sent = SentRequests()
     sent.bound(requests=20, record_bytes=4_000)
     large = memoryview(bytes(1_000))

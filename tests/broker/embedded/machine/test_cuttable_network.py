@@ -38,7 +38,7 @@ def run(loop: EmbeddedLoop, test: Coroutine[Any, Any, None]) -> None:
     loop.run_until_complete(asyncio.wait_for(test, 10))
 
 
-def test_what_is_sent_across_a_cut_arrives_afterwards_in_its_order(loop: EmbeddedLoop) -> None:
+def test_bytes_sent_during_a_cut_arrive_in_order_afterwards(loop: EmbeddedLoop) -> None:
     async def test() -> None:
         server, port = await _serving()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

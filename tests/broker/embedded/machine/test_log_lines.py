@@ -31,7 +31,7 @@ def test_each_broker_gets_its_own_lines() -> None:
     assert other()[0].startswith("broker 1 | ")
 
 
-def test_others_get_what_they_would_have_got(caplog: pytest.LogCaptureFixture) -> None:
+def test_other_handlers_receive_their_usual_records(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     lines = LogLines()
     watch()

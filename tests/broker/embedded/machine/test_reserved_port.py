@@ -27,7 +27,7 @@ def test_the_broker_listens_beside_the_reservation_again_and_again() -> None:
     port.release()
 
 
-def test_nobody_else_is_given_it() -> None:
+def test_a_reserved_port_cannot_be_bound_by_others() -> None:
     port = ReservedPort()
     with socket.socket() as other, pytest.raises(OSError, match="in use"):
         other.bind((HOST, port.number))

@@ -49,7 +49,7 @@ def test_timers_come_in_their_order_each_at_its_time(
     assert turned.seconds == 3700
 
 
-def test_what_is_done_periodically_is_done_each_time(
+def test_a_periodic_timer_fires_for_each_period_turned(
     loop: TurnableLoop, turned: TurnedTime
 ) -> None:
     times: list[int] = []
@@ -96,7 +96,7 @@ def test_timers_on_a_loop_that_is_not_turned_come_at_their_time(turned: TurnedTi
     asyncio.run(test())
 
 
-def test_a_timer_that_nobody_turns_comes_by_itself(turned: TurnedTime) -> None:
+def test_a_timer_fires_in_real_time_without_turning(turned: TurnedTime) -> None:
     async def test() -> None:
         came = asyncio.Event()
         timers = TurnedTimers(asyncio.get_running_loop(), turned)
@@ -114,7 +114,7 @@ def test_time_that_cannot_be_turned_is_refused(seconds: float) -> None:
     assert time_span(1, 1, 1) == 90_001
 
 
-def test_both_clocks_go_with_it(turned: TurnedTime) -> None:
+def test_wall_and_monotonic_clocks_are_turned_together(turned: TurnedTime) -> None:
     clock = TurnedClock(turned)
     now_ms, monotonic_ms = clock.now_ms(), clock.monotonic_ms()
     turned.seconds = 86_400

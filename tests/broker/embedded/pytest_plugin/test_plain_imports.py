@@ -26,7 +26,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> PlainImports:
     return plain
 
 
-def test_modules_of_ours_are_found_by_anybody_else(plain: PlainImports) -> None:
+def test_modules_of_the_broker_are_found_without_assertion_rewriting(plain: PlainImports) -> None:
     import broker
 
     found = plain.find_spec("broker.app", broker.__path__)
@@ -41,7 +41,7 @@ def test_modules_of_others_are_left_to_pytest(plain: PlainImports, name: str) ->
     assert plain.find_spec(name, None) is None
 
 
-def test_it_comes_first_and_goes_without_a_trace(plain: PlainImports) -> None:
+def test_the_import_hook_is_first_and_can_be_removed(plain: PlainImports) -> None:
     assert sys.meta_path[0] is plain
     plain.remove()
     assert plain not in sys.meta_path

@@ -77,7 +77,7 @@ def test_a_replica_stays_or_moves(version: int, tmp_path: Path) -> None:
     run_broker(tmp_path, scenario)
 
 
-def test_a_replica_to_come_is_created_where_it_is_wanted(tmp_path: Path) -> None:
+def test_a_future_replica_is_created_in_the_requested_directory(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(creation(new("orders", partitions=2)), 7)
         other = second_directory(broker, tmp_path / "other")

@@ -50,7 +50,7 @@ async def change(broker: OneBroker, *changes: Change, name: str = "0", dry: bool
     return await broker.ask(increments(name, *changes, kind=BROKER_LOGGER, dry=dry), 1)
 
 
-def test_levels_are_told_set_inherited_and_deleted(tmp_path: Path) -> None:
+def test_logger_levels_are_described_set_inherited_and_deleted(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         assert await levels(broker, "root", NAME, "no.such") == {"root": "WARN", NAME: "WARN"}
         every = await levels(broker)

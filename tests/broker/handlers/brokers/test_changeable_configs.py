@@ -88,7 +88,7 @@ def test_topic_keys_are_read_only_if_and_only_if_a_change_is_refused(tmp_path: P
     run_broker(tmp_path, scenario)
 
 
-def test_what_is_set_for_all_brokers_is_read_only_if_and_only_if_a_change_is_refused(
+def test_cluster_default_keys_are_read_only_if_and_only_if_a_change_is_refused(
     tmp_path: Path,
 ) -> None:
     async def scenario(broker: OneBroker) -> None:

@@ -45,7 +45,7 @@ async def told(broker: OneBroker, name: str = NAME) -> dict[str, tuple[str, int]
     return {one.name: (one.value, one.config_source) for one in answer.results[0].configs}
 
 
-def test_setting_is_shown_as_what_it_means(tmp_path: Path) -> None:
+def test_subscription_values_are_described_normalised(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         changes = ("metrics", SET, "a , b,a"), ("interval.ms", SET, " +0500")
         assert code(await change(broker, *changes)) == 0
@@ -78,7 +78,7 @@ def with_telemetry(broker: OneBroker) -> Telemetry:
     return telemetry
 
 
-def test_subscription_is_set_told_listed_kept_and_removed(tmp_path: Path) -> None:
+def test_subscription_is_set_described_listed_stored_and_removed(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         assert await listed(broker, 0) == []
         assert code(await change(broker, ("metrics", SET, "a"), ("interval.ms", SET, "500"))) == 0
@@ -113,7 +113,7 @@ def test_subscription_is_set_told_listed_kept_and_removed(tmp_path: Path) -> Non
         (NAME, ("match", SET, "client_id=("), ErrorCode.INVALID_CONFIG),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_subscription_changes_are_refused(
     tmp_path: Path, name: str, wanted: Change, error: ErrorCode
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -126,7 +126,7 @@ def test_what_makes_no_sense_is_refused(
     run_broker(tmp_path, scenario)
 
 
-def test_who_may_not_is_refused(tmp_path: Path) -> None:
+def test_subscriptions_need_alter_configs_on_the_cluster(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         broker.services.authorizer = allowing()

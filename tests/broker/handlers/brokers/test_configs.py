@@ -93,7 +93,7 @@ def test_topic_is_described_with_sources(version: int, tmp_path: Path) -> None:
     run_broker(tmp_path, scenario)
 
 
-def test_broker_describes_itself_and_nobody_else(tmp_path: Path) -> None:
+def test_broker_describes_its_own_configs_and_no_other_brokers(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         result = (await broker.ask(description(BROKER, "0"), 4)).results[0]
         values = {c.name: c for c in result.configs}
@@ -244,7 +244,7 @@ def test_a_brokers_own_setting_beats_the_cluster_default_beats_the_file(tmp_path
     run_broker(tmp_path, scenario, broker_id=0)
 
 
-def test_a_new_topic_is_told_with_the_defaults_of_now(tmp_path: Path) -> None:
+def test_create_topics_returns_the_current_default_configs(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(broker_change("", ("log.segment.bytes", SET, "5000000")), 1)
         (created,) = (await broker.ask(creation(new("orders")), 7)).topics
@@ -278,7 +278,7 @@ def test_the_cluster_default_is_described_alone(tmp_path: Path) -> None:
         ("7", ("log.retention.ms", SET, "5"), "not broker '7'"),
     ],
 )
-def test_dynamic_settings_that_cannot_be_are_refused(
+def test_invalid_dynamic_broker_configs_are_refused(
     name: str, change: Change, said: str, tmp_path: Path
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -303,7 +303,7 @@ def test_a_throttle_is_set_though_no_file_has_it(tmp_path: Path) -> None:
     run_broker(tmp_path, scenario, broker_id=0)
 
 
-def test_a_setting_that_somebody_wrote_past_the_broker_is_ignored_if_it_cannot_be(
+def test_an_invalid_config_written_to_zookeeper_directly_is_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(broker: OneBroker) -> None:

@@ -36,7 +36,7 @@ async def update(broker: OneBroker, feature: str, level: int, kind: int, **said:
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_a_broker_that_is_alone_promises_all_that_it_supports(tmp_path: Path, version: int) -> None:
+def test_a_standalone_broker_finalises_all_supported_features(tmp_path: Path, version: int) -> None:
     async def scenario(broker: OneBroker) -> None:
         answer = await told(broker, version)
 
@@ -57,7 +57,7 @@ def test_features_that_can_be_at_level_0_are_listed_from_version_4_on(tmp_path: 
     run_broker(tmp_path, scenario)
 
 
-def test_nothing_is_promised_where_brokers_of_apache_3_may_be(tmp_path: Path) -> None:
+def test_no_feature_is_finalised_with_zookeeper(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         answer = await told(broker)
 

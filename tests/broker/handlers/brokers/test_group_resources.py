@@ -163,7 +163,7 @@ def test_operations_on_the_group_are_asked_for(tmp_path: Path) -> None:
     run_broker(tmp_path, scenario)
 
 
-def test_members_are_told_the_interval_of_their_group(tmp_path: Path) -> None:
+def test_heartbeat_answers_carry_the_interval_of_the_group(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.find_coordinator()
         await broker.create_topic("t")

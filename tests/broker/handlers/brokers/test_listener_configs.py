@@ -92,7 +92,7 @@ def test_a_listeners_settings_are_described_with_those_of_all_listeners(tmp_path
         ("0", "listeners", "a listener is written NAME://host:port"),
     ],
 )
-def test_what_a_listener_cannot_be_given_is_refused(
+def test_invalid_listener_configs_are_refused(
     tmp_path: Path, broker_name: str, name: str, text: str
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -104,7 +104,7 @@ def test_what_a_listener_cannot_be_given_is_refused(
     run_broker(tmp_path, scenario, **ENCODER)
 
 
-def test_a_listener_may_be_given_what_it_takes_at_the_next_start(tmp_path: Path) -> None:
+def test_listener_configs_that_need_a_restart_are_accepted(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         open_ = f"{PREFIX}plain.sasl.jaas.config"
         changes = (
@@ -127,7 +127,7 @@ def test_without_a_secret_passwords_are_refused(tmp_path: Path) -> None:
     run_broker(tmp_path, scenario)
 
 
-def test_what_fails_when_it_is_tried_out_is_not_stored(tmp_path: Path) -> None:
+def test_a_listener_config_whose_check_fails_is_not_stored(tmp_path: Path) -> None:
     tried: list[str | None] = []
 
     async def check(config: BrokerConfig) -> None:
@@ -152,7 +152,7 @@ def test_what_fails_when_it_is_tried_out_is_not_stored(tmp_path: Path) -> None:
     run_broker(tmp_path, scenario)
 
 
-def test_a_new_secret_takes_over_what_the_old_one_kept(tmp_path: Path) -> None:
+def test_passwords_are_reencrypted_with_a_new_encoder_secret(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await alter(broker, "0", (PASSWORD, SET, "sesame"))
         stored = (await broker.store.get("/config/brokers/0")).data

@@ -78,7 +78,9 @@ def test_live_broker_that_is_taken_out_registers_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("request_", "operation"), REQUESTS)
-def test_who_may_not_is_refused(tmp_path: Path, request_: Request, operation: AclOperation) -> None:
+def test_quorum_requests_need_rights_on_the_cluster(
+    tmp_path: Path, request_: Request, operation: AclOperation
+) -> None:
     async def scenario(broker: OneBroker) -> None:
         refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         broker.services.authorizer = allowing()

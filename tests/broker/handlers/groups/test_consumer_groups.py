@@ -85,7 +85,7 @@ def test_description_is_hidden_with_any_of_its_topics(tmp_path: Path) -> None:
     run_group_broker(tmp_path, scenario)
 
 
-def test_regular_expression_matches_what_the_client_may_know_of(tmp_path: Path) -> None:
+def test_regular_expression_matches_only_topics_the_client_may_describe(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.find_coordinator()
         await broker.create_topic(TOPIC)
@@ -118,7 +118,9 @@ def test_regular_expression_matches_what_the_client_may_know_of(tmp_path: Path) 
     [{"group_coordinator_rebalance_protocols": ("classic",)}, {}],
     ids=["not offered", "not finalised"],
 )
-def test_broker_that_does_not_serve_them_says_so(tmp_path: Path, keys: dict[str, Any]) -> None:
+def test_disabled_consumer_groups_answer_unsupported_version(
+    tmp_path: Path, keys: dict[str, Any]
+) -> None:
     async def scenario(broker: GroupBroker) -> None:
         if not keys:
             broker.services.features.levels = {}

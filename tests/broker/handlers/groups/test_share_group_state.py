@@ -113,7 +113,7 @@ def test_each_partition_has_an_answer_of_its_own(tmp_path: Path) -> None:
     run_group_broker(tmp_path, scenario, **KEYS)
 
 
-def test_who_is_no_broker_is_refused(tmp_path: Path) -> None:
+def test_share_group_state_needs_cluster_action(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         topic_id = await ready(broker)
         broker.services.authorizer = allowing()
@@ -137,7 +137,7 @@ def test_a_request_that_lacks_something_gets_no_results(tmp_path: Path) -> None:
     run_group_broker(tmp_path, scenario, **KEYS)
 
 
-def test_a_coordinator_that_is_elsewhere_is_told_so(tmp_path: Path) -> None:
+def test_a_broker_that_is_not_share_coordinator_answers_not_coordinator(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.create_topic("t")
         topic_id = broker.metadata.topic_id("t")

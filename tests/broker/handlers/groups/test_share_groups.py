@@ -134,7 +134,7 @@ async def delete(broker: GroupBroker) -> int:
     return int(result.error_code)
 
 
-def test_a_member_reads_what_has_been_initialised(tmp_path: Path) -> None:
+def test_a_member_is_assigned_initialised_partitions(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await ready(broker)
         told = await join(broker)
@@ -154,7 +154,7 @@ def test_a_member_reads_what_has_been_initialised(tmp_path: Path) -> None:
     run_group_broker(tmp_path, scenario, **KEYS)
 
 
-def test_start_offsets_are_set_told_and_deleted(tmp_path: Path) -> None:
+def test_start_offsets_are_altered_described_and_deleted(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await ready(broker)
         altered = await alter(broker, t=0, nobodys=0)
@@ -192,7 +192,7 @@ def test_a_deleted_group_leaves_no_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_who_joins_while_state_is_forgotten_can_read_afterwards(
+def test_a_member_that_joins_during_a_state_deletion_is_assigned_afterwards(
     *, whole: bool, tmp_path: Path
 ) -> None:
     async def scenario(broker: GroupBroker) -> None:
@@ -237,7 +237,7 @@ def test_a_deleted_topic_is_forgotten_by_its_groups(tmp_path: Path) -> None:
     run_group_broker(tmp_path, scenario, **KEYS)
 
 
-def test_what_was_asked_for_a_group_that_moved_is_not_noted(tmp_path: Path) -> None:
+def test_initialisation_of_a_group_that_moved_is_not_recorded(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await ready(broker)
         await beat(broker)
@@ -319,7 +319,7 @@ def test_tools_see_and_change_what_they_may(tmp_path: Path) -> None:
     run_group_broker(tmp_path, scenario, **KEYS)
 
 
-def test_what_share_coordinators_refuse_is_not_read(tmp_path: Path) -> None:
+def test_partitions_whose_initialisation_is_fenced_are_not_assigned(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await ready(broker)
         await broker.services.group_states.initialise(

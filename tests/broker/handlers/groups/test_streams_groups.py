@@ -99,7 +99,7 @@ def test_heartbeat_needs_the_group_and_all_topics(
 
 
 @pytest.mark.parametrize("right", [CREATE_TOPIC, CREATE_ON_CLUSTER], ids=["topic", "cluster"])
-def test_changelog_is_created_for_who_may_create_it(tmp_path: Path, right: Any) -> None:
+def test_changelog_is_created_with_create_on_topic_or_cluster(tmp_path: Path, right: Any) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.find_coordinator()
         await broker.create_topic(TOPIC)
@@ -145,7 +145,7 @@ def test_changelog_has_the_default_replication_factor_for_0_and_minus_1(
     run_group_broker(tmp_path, scenario, **AT_ONCE, default_replication_factor=default)
 
 
-def test_who_may_not_create_topics_is_told_so(tmp_path: Path) -> None:
+def test_missing_create_rights_are_reported_in_the_status_detail(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.find_coordinator()
         await broker.create_topic(TOPIC)
@@ -161,7 +161,7 @@ def test_who_may_not_create_topics_is_told_so(tmp_path: Path) -> None:
     run_group_broker(tmp_path, scenario, **AT_ONCE)
 
 
-def test_creation_that_fails_is_told_and_tried_again_later(tmp_path: Path) -> None:
+def test_failed_creation_of_an_internal_topic_is_reported_and_retried(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.find_coordinator()
         await broker.create_topic(TOPIC)
@@ -226,7 +226,9 @@ def test_description_is_hidden_with_any_of_its_topics(tmp_path: Path) -> None:
     [{"group_coordinator_rebalance_protocols": ("classic", "consumer")}, {}],
     ids=["not offered", "not finalised"],
 )
-def test_broker_that_does_not_serve_them_says_so(tmp_path: Path, keys: dict[str, Any]) -> None:
+def test_disabled_streams_groups_answer_unsupported_version(
+    tmp_path: Path, keys: dict[str, Any]
+) -> None:
     async def scenario(broker: GroupBroker) -> None:
         if not keys:
             broker.services.features.levels = {}

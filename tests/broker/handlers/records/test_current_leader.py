@@ -203,7 +203,7 @@ def test_a_produce_that_waits_when_leadership_is_lost_names_the_next_leader(
     run_data_broker(tmp_path, scenario)
 
 
-def test_acks_0_is_hung_up_on_and_told_nothing(tmp_path: Path) -> None:
+def test_acks_0_to_another_leader_closes_the_connection(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await led_elsewhere(broker, THERE)
 
@@ -213,7 +213,7 @@ def test_acks_0_is_hung_up_on_and_told_nothing(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_a_session_tells_the_leader_with_each_error(tmp_path: Path) -> None:
+def test_a_fetch_session_names_the_current_leader_with_each_error(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         (partition,) = await led_elsewhere(broker, HERE)
         opened = await broker.fetch(

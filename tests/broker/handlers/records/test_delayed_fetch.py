@@ -52,7 +52,7 @@ def test_long_poll_is_answered_when_enough_bytes_are_there(tmp_path: Path) -> No
     run_data_broker(tmp_path, scenario)
 
 
-def test_long_poll_ends_after_max_wait_with_what_there_is(tmp_path: Path) -> None:
+def test_long_poll_returns_available_records_after_max_wait(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await fill(broker, batches=1)
 
@@ -134,7 +134,7 @@ def test_deletion_of_the_topic_ends_the_wait(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_reader_that_hung_up_is_not_looked_after(tmp_path: Path) -> None:
+def test_fetch_of_a_closed_connection_is_never_completed(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await fill(broker, batches=0)
         response = broker.call(fetch_request(wanted(), max_wait_ms=60_000), 12)

@@ -35,7 +35,7 @@ VERSION = 12
 
 
 @pytest.mark.parametrize("is_committed_before", [False, True])
-def test_answer_that_cannot_be_made_leaves_nothing_behind(
+def test_a_delayed_produce_that_fails_leaves_no_timer_or_waiter(
     is_committed_before: bool, tmp_path: Path
 ) -> None:
     """Neither the timer nor the waits for other partitions outlive the error."""
@@ -89,7 +89,7 @@ def answer_of(response: Deferred[Any]) -> Any:
 
 
 @pytest.mark.parametrize("acks", [-1, 1])
-def test_the_answer_comes_when_the_disk_has_it(acks: int, tmp_path: Path) -> None:
+def test_produce_is_answered_after_the_flush(acks: int, tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         _, disk = await flushed_topic(broker)
 
@@ -106,7 +106,7 @@ def test_the_answer_comes_when_the_disk_has_it(acks: int, tmp_path: Path) -> Non
     run_data_broker(tmp_path, scenario)
 
 
-def test_without_acks_nobody_waits_and_yet_it_is_flushed(tmp_path: Path) -> None:
+def test_acks_0_is_flushed_without_an_answer(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition, disk = await flushed_topic(broker)
 
@@ -134,7 +134,7 @@ def test_an_error_of_the_disk_is_answered(acks: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("acks", [-1, 1])
-def test_the_end_of_leadership_is_answered_once(acks: int, tmp_path: Path) -> None:
+def test_loss_of_leadership_answers_not_leader_once(acks: int, tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition, disk = await flushed_topic(broker)
         waiting = produce(broker, acks)
@@ -148,7 +148,7 @@ def test_the_end_of_leadership_is_answered_once(acks: int, tmp_path: Path) -> No
     run_data_broker(tmp_path, scenario)
 
 
-def test_a_topic_that_is_deleted_answers_who_waits(tmp_path: Path) -> None:
+def test_deleting_a_topic_answers_its_waiting_produce_requests(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         _, disk = await flushed_topic(broker)
         waiting = produce(broker, 1)

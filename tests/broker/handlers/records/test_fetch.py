@@ -213,7 +213,7 @@ def test_readers_with_another_leader_epoch_are_refused(
         (9, 3, (0, 9)),
     ],
 )
-def test_reader_with_another_history_is_told_where_to_cut(
+def test_reader_with_a_diverging_epoch_gets_its_end_offset(
     offset: int, last_epoch: int, diverging: tuple[int, int], tmp_path: Path
 ) -> None:
     """Given epoch 0 up to offset 9 and epoch 5 up to 12."""
@@ -238,7 +238,7 @@ def test_reader_with_another_history_is_told_where_to_cut(
     run_data_broker(tmp_path, scenario)
 
 
-def test_epoch_that_nobody_knows_is_out_of_range(tmp_path: Path) -> None:
+def test_fetch_with_an_unknown_last_fetched_epoch_is_out_of_range(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await fill(broker)
 
@@ -250,7 +250,7 @@ def test_epoch_that_nobody_knows_is_out_of_range(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [4, 9, 10])
-def test_zstd_that_somebody_produced_is_served_to_every_client(
+def test_zstd_batches_are_served_to_clients_of_every_fetch_version(
     version: int, tmp_path: Path
 ) -> None:
     async def scenario(broker: DataBroker) -> None:

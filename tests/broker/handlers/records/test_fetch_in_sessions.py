@@ -42,7 +42,7 @@ class Reader:
         return answers(response)
 
 
-def test_session_tells_only_what_is_news(tmp_path: Path) -> None:
+def test_session_answers_only_changed_partitions(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await fill(broker, count=3, batches=1)
         reader = Reader(broker)
@@ -70,7 +70,7 @@ def test_session_tells_only_what_is_news(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_session_repeats_an_error_and_tells_when_it_is_over(tmp_path: Path) -> None:
+def test_session_repeats_an_error_until_it_is_resolved(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await fill(broker, batches=1)
         reader = Reader(broker)

@@ -126,7 +126,7 @@ def test_session_is_not_opened_by_an_answer_that_is_not_given(tmp_path: Path) ->
     run_data_broker(tmp_path, scenario)
 
 
-def test_consumer_whose_requests_take_too_long_gets_nothing(tmp_path: Path) -> None:
+def test_consumer_above_its_request_quota_gets_an_empty_answer(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         client = MeteredClient(broker)
         await fill(broker)

@@ -150,7 +150,7 @@ def test_a_record_is_found_to_the_millisecond_behind_one_from_the_future(tmp_pat
     run_data_broker(tmp_path, scenario)
 
 
-def test_a_leader_that_changes_during_the_search_is_told_of(tmp_path: Path) -> None:
+def test_a_leader_change_during_the_search_answers_not_leader(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await two_epochs(broker)
         search = look_up(broker, NOW_MS + 101)
@@ -165,7 +165,7 @@ def test_a_leader_that_changes_during_the_search_is_told_of(tmp_path: Path) -> N
     run_data_broker(tmp_path, scenario)
 
 
-def test_a_topic_that_is_deleted_during_the_search_is_told_of(tmp_path: Path) -> None:
+def test_a_topic_deleted_during_the_search_is_answered(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await two_epochs(broker)
         search = look_up(broker, NOW_MS + 101)
@@ -182,7 +182,7 @@ def test_a_topic_that_is_deleted_during_the_search_is_told_of(tmp_path: Path) ->
     run_data_broker(tmp_path, scenario)
 
 
-def test_a_search_ends_with_its_client(tmp_path: Path) -> None:
+def test_a_search_is_abandoned_with_its_connection(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await two_epochs(broker)
         search = look_up(broker, NOW_MS + 101)
@@ -232,7 +232,7 @@ def test_special_timestamps_need_their_version(
     run_data_broker(tmp_path, scenario)
 
 
-def test_nothing_is_tiered(tmp_path: Path) -> None:
+def test_tiered_offsets_are_answered_as_without_remote_storage(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await two_epochs(broker)
 
@@ -243,7 +243,7 @@ def test_nothing_is_tiered(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_each_wrong_partition_has_its_code(tmp_path: Path) -> None:
+def test_each_partition_gets_its_own_error_code(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic(count=3)
         broker.lead(partition, 5)

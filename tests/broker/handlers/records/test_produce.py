@@ -118,7 +118,7 @@ def test_message_size_limit_is_that_of_the_compressed_batch(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_every_codec_is_kept_as_it_came(codec: Codec, tmp_path: Path) -> None:
+def test_batches_are_stored_in_the_producers_codec(codec: Codec, tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic()
         batch = records(50, value=b"again and " * 20, codec=codec)
@@ -159,7 +159,7 @@ def test_compacted_topic_names_the_records_without_key(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_log_append_time_is_stamped_and_told(tmp_path: Path) -> None:
+def test_log_append_time_is_set_and_returned(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic(message_timestamp_type="LogAppendTime")
 
@@ -297,7 +297,7 @@ def test_gone_client_leaves_no_timer_behind(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_log_start_offset_is_told_after_records_were_deleted(tmp_path: Path) -> None:
+def test_log_start_offset_is_returned_after_records_were_deleted(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic()
         await broker.produce({(TOPIC, 0): records(5)})

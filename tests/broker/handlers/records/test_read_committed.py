@@ -35,7 +35,7 @@ def waiting_fetch(broker: DataBroker, offset: int, **fields: Any) -> Any:
     return broker.call(request, 12)
 
 
-def test_marker_wakes_who_waits_for_the_last_stable_offset(tmp_path: Path) -> None:
+def test_a_marker_completes_fetches_waiting_for_the_last_stable_offset(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
         await produce(broker, batch())
@@ -73,7 +73,7 @@ def test_minimum_counts_what_is_below_the_last_stable_offset_only(tmp_path: Path
     run_data_broker(tmp_path, scenario)
 
 
-def test_aborted_transactions_are_those_of_what_is_returned(tmp_path: Path) -> None:
+def test_aborted_transactions_cover_only_the_returned_records(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
         for epoch in range(3):

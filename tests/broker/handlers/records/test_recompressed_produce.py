@@ -83,7 +83,7 @@ def test_batches_are_stored_in_the_topics_codec(wanted: str, sent: Codec, tmp_pa
     run_data_broker(tmp_path, scenario)
 
 
-def test_one_request_may_hold_both_kinds(tmp_path: Path) -> None:
+def test_one_request_may_mix_recompressed_and_unchanged_batches(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic(count=2, compression_type="zstd")
         await broker.create_topic("plain")
@@ -156,7 +156,7 @@ def test_append_time_is_that_of_the_append(tmp_path: Path) -> None:
     ],
     ids=["late", "large", "large-when-unpacked", "damaged", "two", "none"],
 )
-def test_refusals_are_those_without_recompression(
+def test_error_codes_are_the_same_with_recompression(
     batch: bytes | None, code: ErrorCode, tmp_path: Path
 ) -> None:
     async def scenario(broker: DataBroker) -> None:
@@ -216,7 +216,7 @@ def test_batch_that_was_never_appended_is_not_acknowledged(tmp_path: Path) -> No
     run_data_broker(tmp_path, scenario)
 
 
-def test_what_was_sent_is_appended_though_the_connection_is_gone(tmp_path: Path) -> None:
+def test_batches_being_recompressed_are_appended_after_a_disconnect(tmp_path: Path) -> None:
     """A client without acks hangs up when it has sent all."""
 
     async def scenario(broker: DataBroker) -> None:

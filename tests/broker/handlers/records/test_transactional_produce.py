@@ -134,7 +134,7 @@ def test_partition_that_was_not_added_is_refused(version: int, code: int, tmp_pa
         (ErrorCode.CONCURRENT_TRANSACTIONS, ADDS, ErrorCode.CONCURRENT_TRANSACTIONS),
     ],
 )
-def test_what_the_coordinator_says_is_told_as_producers_know_it(
+def test_errors_of_the_coordinator_are_translated_by_produce_version(
     said: ErrorCode, version: int, told: ErrorCode, tmp_path: Path
 ) -> None:
     async def scenario(broker: DataBroker) -> None:
@@ -163,7 +163,7 @@ def test_coordinator_is_asked_once_per_transaction_and_partition(tmp_path: Path)
     run_data_broker(tmp_path, scenario)
 
 
-def test_nobody_is_asked_when_verification_is_off(tmp_path: Path) -> None:
+def test_no_coordinator_is_asked_when_verification_is_disabled(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
 
@@ -216,7 +216,7 @@ def test_answer_for_the_next_transaction_outlives_the_marker_of_the_last(tmp_pat
     run_data_broker(tmp_path, scenario)
 
 
-def test_batch_that_waits_is_stored_as_it_came_whatever_follows_it(tmp_path: Path) -> None:
+def test_a_batch_awaiting_verification_is_stored_unchanged(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic()
         broker.transactions.is_slow = True
@@ -243,7 +243,7 @@ def test_batch_that_waits_is_stored_as_it_came_whatever_follows_it(tmp_path: Pat
     run_data_broker(tmp_path, scenario)
 
 
-def test_an_answer_of_which_nothing_can_be_made_fails_the_request(tmp_path: Path) -> None:
+def test_an_unexpected_answer_of_the_coordinator_fails_the_request(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic()
         broker.transactions.is_slow = True
@@ -287,7 +287,7 @@ def test_refusal_that_comes_late_ends_a_connection_without_acks(tmp_path: Path) 
     run_data_broker(tmp_path, scenario)
 
 
-def test_only_partitions_without_the_coordinators_word_are_refused(tmp_path: Path) -> None:
+def test_only_unverified_partitions_are_refused(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic(count=3)
         broker.transactions.partitions |= {(TOPIC, 0), (TOPIC, 2)}

@@ -81,7 +81,7 @@ async def deleted(broker: OneBroker, *filters: Any, version: int = 3) -> list[li
 
 @BOTH
 @VERSIONS
-def test_what_is_created_is_described_holds_and_is_deleted(
+def test_created_acls_are_enforced_described_and_deleted(
     tmp_path: Path, authorizer: str, version: int
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -102,7 +102,7 @@ def test_what_is_created_is_described_holds_and_is_deleted(
     run_broker(tmp_path, scenario, authorizer_class_name=authorizer, **SUPER)
 
 
-def test_a_filter_by_match_describes_what_covers_a_resource(tmp_path: Path) -> None:
+def test_pattern_type_match_describes_all_acls_that_cover_a_resource(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         prefix = acl("ord", "User:p", resource_pattern_type=PREFIXED)
         await create(broker, acl("*", "User:w"), acl(), prefix, acl("payments"))
@@ -123,7 +123,7 @@ def test_a_filter_by_match_describes_what_covers_a_resource(tmp_path: Path) -> N
     ("authorizer", "expected"),
     [(ACL_AUTHORIZER, [["orders"], []]), (STANDARD_AUTHORIZER, [["orders"], ["orders"]])],
 )
-def test_what_two_filters_match_is_deleted_once(
+def test_an_acl_matched_by_two_filters_is_deleted_once(
     tmp_path: Path, authorizer: str, expected: list[list[str]]
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -149,7 +149,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("creation", "why"), REFUSED)
 @BOTH
-def test_an_entry_that_cannot_be_costs_no_other(
+def test_an_invalid_acl_is_refused_and_the_others_created(
     tmp_path: Path, creation: Any, why: str, authorizer: str
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -170,7 +170,7 @@ def test_an_entry_that_cannot_be_costs_no_other(
 @pytest.mark.parametrize(
     "field", ["resource_type", "resource_pattern_type", "operation", "permission_type"]
 )
-def test_words_of_filters_cannot_be_created(tmp_path: Path, field: str) -> None:
+def test_acls_with_filter_only_values_cannot_be_created(tmp_path: Path, field: str) -> None:
     async def scenario(broker: OneBroker) -> None:
         words: dict[str, Any] = {field: ANY}
         codes = await create(broker, acl("a"), acl("b", **words))
@@ -204,7 +204,7 @@ async def errors_of_all(broker: OneBroker) -> set[ErrorCode]:
     return {ErrorCode(answer.error_code) for answer in answers}
 
 
-def test_without_an_authorizer_there_is_no_security_to_speak_of(tmp_path: Path) -> None:
+def test_acl_requests_answer_security_disabled_without_an_authorizer(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         assert await errors_of_all(broker) == {ErrorCode.SECURITY_DISABLED}
 
@@ -212,7 +212,7 @@ def test_without_an_authorizer_there_is_no_security_to_speak_of(tmp_path: Path) 
 
 
 @BOTH
-def test_who_may_not_alter_the_cluster_is_refused(tmp_path: Path, authorizer: str) -> None:
+def test_acl_requests_need_rights_on_the_cluster(tmp_path: Path, authorizer: str) -> None:
     async def scenario(broker: OneBroker) -> None:
         assert await errors_of_all(broker) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
 
@@ -242,7 +242,7 @@ def test_a_filter_with_words_of_later_versions_is_refused_or_matches_nothing(
     run_broker(tmp_path / "2", matching_nothing, authorizer_class_name=ACL_AUTHORIZER, **SUPER)
 
 
-def test_an_unavailable_store_is_told(tmp_path: Path) -> None:
+def test_an_unavailable_store_answers_request_timed_out(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         broker.store.breaks_at = lambda path: path.startswith("/kafka-acl")
         broker.store.is_away = True
@@ -257,7 +257,7 @@ def test_an_unavailable_store_is_told(tmp_path: Path) -> None:
     run_broker(tmp_path, scenario, authorizer_class_name=STANDARD_AUTHORIZER, **SUPER)
 
 
-def test_so_many_matches_are_refused_and_nothing_is_deleted(tmp_path: Path) -> None:
+def test_deletions_above_the_limit_are_refused_as_a_whole(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await create(broker, acl(), acl(principal="User:bob"), acl("payments"))
         named = DeleteAclsRequest.Filter(**wanted(resource_name_filter="orders"))

@@ -132,7 +132,7 @@ def test_nodes_are_those_of_apache_kafka(tmp_path: Path) -> None:
         alice((PRODUCE, 1), (PRODUCE, 2)),
     ],
 )
-def test_alteration_that_cannot_be_is_refused_alone(wrong: Entry, tmp_path: Path) -> None:
+def test_an_invalid_quota_is_refused_and_the_others_altered(wrong: Entry, tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         right = entry([(USER, "bob")], (PRODUCE, 1))
 
@@ -143,7 +143,7 @@ def test_alteration_that_cannot_be_is_refused_alone(wrong: Entry, tmp_path: Path
     run_broker(tmp_path, scenario)
 
 
-def test_entity_that_is_named_twice_is_told_once(tmp_path: Path) -> None:
+def test_an_entity_named_twice_is_answered_once(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         assert await alter(broker, alice((PRODUCE, 1)), alice((PRODUCE, 2))) == [INVALID]
         assert await describe(broker) == {((USER, "alice"),): {PRODUCE: 1}}
@@ -236,7 +236,7 @@ class OnlyReaders:
         return False
 
 
-def test_who_may_not_alter_is_told_so_for_each_entity(tmp_path: Path) -> None:
+def test_missing_alter_configs_is_answered_for_each_entity(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         broker.services.authorizer = OnlyReaders()
 

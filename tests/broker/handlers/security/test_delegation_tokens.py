@@ -171,7 +171,7 @@ def test_token_is_renewed_and_expired(version: int, tmp_path: Path) -> None:
         (TokenPrincipal("User:alice"), "SASL_PLAINTEXT"),
     ],
 )
-def test_who_shows_no_credential_of_its_own_is_refused(
+def test_token_requests_of_anonymous_clients_and_of_tokens_are_refused(
     principal: str, listener: str, tmp_path: Path
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -238,7 +238,7 @@ def test_tokens_for_others_need_create_tokens_on_the_owner(tmp_path: Path) -> No
     run(tmp_path, scenario)
 
 
-def test_others_tokens_are_shown_to_who_may_describe_them(tmp_path: Path) -> None:
+def test_tokens_of_others_are_described_with_describe_rights_only(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         rules = Rules(set())
         broker.services.authorizer = rules

@@ -25,7 +25,7 @@ REFUSALS = (ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 @pytest.mark.parametrize("authorizer", [ACL_AUTHORIZER, STANDARD_AUTHORIZER])
-def test_what_is_accepted_is_kept_to_the_letter(tmp_path: Path, authorizer: str) -> None:
+def test_accepted_acls_are_described_exactly_as_created(tmp_path: Path, authorizer: str) -> None:
     drawn: list[tuple[str, str, str, int]] = []
 
     @hypothesis.settings(max_examples=300, database=None, derandomize=True)

@@ -177,7 +177,7 @@ def test_altering_and_describing_are_operations_on_the_cluster(tmp_path: Path) -
     run_broker(tmp_path, scenario)
 
 
-def test_a_store_that_takes_nothing_is_told(tmp_path: Path) -> None:
+def test_a_failing_store_answers_request_timed_out(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         broker.store.breaks_at = lambda path: path.startswith("/config/users/")
         assert await alter(broker, upsertion("alice")) == {"alice": ErrorCode.REQUEST_TIMED_OUT}

@@ -73,7 +73,7 @@ def test_acknowledgement_that_makes_no_sense_is_refused(
     run_share_broker(tmp_path, scenario)
 
 
-def test_partition_that_is_listed_twice_is_told_so(tmp_path: Path) -> None:
+def test_a_partition_listed_twice_answers_invalid_request(tmp_path: Path) -> None:
     async def scenario(broker: ShareBroker) -> None:
         await broker.fill()
         await broker.fetched()

@@ -73,7 +73,7 @@ def test_nothing_more_is_begun_for_a_member_that_hung_up(tmp_path: Path) -> None
     run_share_broker(tmp_path, scenario)
 
 
-def test_leadership_that_is_lost_between_slices_is_told(tmp_path: Path) -> None:
+def test_leadership_lost_between_slices_answers_not_leader(tmp_path: Path) -> None:
     async def scenario(broker: ShareBroker) -> None:
         fetching = await begun(broker)
         shares = broker.services.share_partitions
@@ -91,7 +91,7 @@ def test_leadership_that_is_lost_between_slices_is_told(tmp_path: Path) -> None:
     run_share_broker(tmp_path, scenario)
 
 
-def test_group_that_is_deleted_between_slices_is_told(tmp_path: Path) -> None:
+def test_group_deleted_between_slices_answers_group_id_not_found(tmp_path: Path) -> None:
     async def scenario(broker: ShareBroker) -> None:
         fetching = await begun(broker)
         served = {key.partition for key in broker.services.share_partitions._led}

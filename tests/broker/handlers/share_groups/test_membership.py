@@ -114,7 +114,7 @@ def test_lost_connection_releases_what_its_member_holds(tmp_path: Path) -> None:
     run_share_broker(tmp_path, scenario)
 
 
-def test_what_was_held_of_several_partitions_counts_as_delivered_once_the_member_is_gone(
+def test_a_disconnect_releases_the_records_of_all_partitions_with_their_delivery_count(
     tmp_path: Path,
 ) -> None:
     async def scenario(broker: ShareBroker) -> None:
@@ -217,7 +217,7 @@ def test_wait_of_a_session_that_ends_gets_nothing(tmp_path: Path) -> None:
     run_share_broker(tmp_path, scenario)
 
 
-def test_change_of_leader_ends_the_wait_and_what_comes_back_reads_the_state(
+def test_change_of_leader_ends_the_wait_and_a_returning_leader_reads_the_state(
     tmp_path: Path,
 ) -> None:
     async def scenario(broker: ShareBroker) -> None:
@@ -277,7 +277,7 @@ def test_state_that_cannot_be_read_is_an_error_and_read_again_by_the_next(tmp_pa
     run_share_broker(tmp_path, scenario)
 
 
-def test_topics_that_are_unknown_or_gone_are_told(tmp_path: Path) -> None:
+def test_unknown_and_deleted_topics_answer_their_error_codes(tmp_path: Path) -> None:
     async def scenario(broker: ShareBroker) -> None:
         await broker.fill()
         unknown = await broker.fetched(topic_id=UUID(int=99))

@@ -101,7 +101,7 @@ def test_wait_ends_when_records_come(tmp_path: Path) -> None:
     run_share_broker(tmp_path, scenario)
 
 
-def test_wait_ends_with_what_there_is_when_the_time_is_over(tmp_path: Path) -> None:
+def test_wait_returns_available_records_after_max_wait(tmp_path: Path) -> None:
     async def scenario(broker: ShareBroker) -> None:
         await broker.fill(batches=1)
 
@@ -112,7 +112,7 @@ def test_wait_ends_with_what_there_is_when_the_time_is_over(tmp_path: Path) -> N
     run_share_broker(tmp_path, scenario)
 
 
-def test_of_two_that_wait_one_gets_the_record_and_the_other_what_is_released(
+def test_a_released_record_goes_to_the_next_waiting_member(
     tmp_path: Path,
 ) -> None:
     async def scenario(broker: ShareBroker) -> None:
@@ -249,7 +249,7 @@ def test_acknowledgement_that_is_not_stored_is_refused_and_can_be_repeated(tmp_p
     run_share_broker(tmp_path, scenario)
 
 
-def test_what_was_finished_without_being_stored_is_stored_before_it_is_acknowledged(
+def test_a_record_archived_without_being_stored_is_stored_before_its_acknowledgement(
     tmp_path: Path,
 ) -> None:
     async def scenario(broker: ShareBroker) -> None:
@@ -308,7 +308,7 @@ def test_acknowledgements_that_come_during_a_write_are_stored_together(tmp_path:
         (AutoOffsetReset(ResetKind.BY_DURATION, 0), 6),
     ],
 )
-def test_group_begins_where_it_is_configured_and_stores_that(
+def test_a_new_group_starts_at_its_auto_offset_reset_and_stores_it(
     reset: AutoOffsetReset, start: int, tmp_path: Path
 ) -> None:
     async def scenario(broker: ShareBroker) -> None:

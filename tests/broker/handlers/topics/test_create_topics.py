@@ -250,7 +250,7 @@ def test_an_empty_name_is_answered_as_one_of_no_topic(tmp_path: Path) -> None:
     run_broker(tmp_path, scenario)
 
 
-def test_what_becomes_of_topics_is_in_the_log(
+def test_topic_creation_growth_and_deletion_are_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

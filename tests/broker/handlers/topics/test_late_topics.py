@@ -55,7 +55,7 @@ async def is_deleted(broker: OneBroker) -> bool:
     return await broker.store.exists(PATH) is None
 
 
-def test_one_that_nobody_knows_of_is_deleted_again(tmp_path: Path) -> None:
+def test_a_topic_created_after_its_timeout_is_deleted_again(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         (await create_late(broker)).set()
         assert await is_deleted(broker)
@@ -63,7 +63,7 @@ def test_one_that_nobody_knows_of_is_deleted_again(tmp_path: Path) -> None:
     run_broker(tmp_path, scenario)
 
 
-def test_one_that_a_client_was_told_exists_stays(
+def test_a_late_topic_reported_as_existing_stays(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -77,7 +77,7 @@ def test_one_that_a_client_was_told_exists_stays(
     assert "after their request timed out" not in caplog.text
 
 
-def test_what_was_not_begun_in_time_is_not_written_nor_deleted(
+def test_a_creation_not_begun_before_its_timeout_is_dropped(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -92,7 +92,7 @@ def test_what_was_not_begun_in_time_is_not_written_nor_deleted(
     assert "after their request timed out" not in caplog.text
 
 
-def test_another_of_the_same_name_stays(tmp_path: Path) -> None:
+def test_another_topic_of_the_same_name_is_not_deleted(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         answers = await create_late(broker)
         await put_another_in_its_place(broker)

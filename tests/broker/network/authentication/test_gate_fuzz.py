@@ -64,7 +64,7 @@ def holds_a_right_password(frame: bytes) -> bool:
 
 @settings(max_examples=2000, deadline=None)
 @given(SENT, st.sampled_from([0, 60_000]))
-def test_only_a_right_password_opens_it(frames: list[bytes], max_reauth_ms: int) -> None:
+def test_only_a_right_password_opens_the_gate(frames: list[bytes], max_reauth_ms: int) -> None:
     door = Doorstep(max_reauth_ms)
     for frame in frames:
         was_admitted, was_closed, count = door.is_admitted, door.is_closed, len(door.passed)
@@ -85,7 +85,7 @@ def test_only_a_right_password_opens_it(frames: list[bytes], max_reauth_ms: int)
 
 @settings(max_examples=1000, deadline=None)
 @given(SENT)
-def test_a_client_stays_who_it_is(frames: list[bytes]) -> None:
+def test_a_clients_principal_never_changes(frames: list[bytes]) -> None:
     door = Doorstep(60_000)
     door.send(handshake())
     door.send(authenticate(plain()))

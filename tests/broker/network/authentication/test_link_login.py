@@ -76,7 +76,9 @@ def test_a_session_is_renewed_before_it_ends() -> None:
     ],
     ids=["PLAIN", "SCRAM"],
 )
-def test_a_refusal_is_told_in_the_words_of_the_other(mechanism: ClientMechanism, why: str) -> None:
+def test_a_refused_login_carries_the_peers_error_message(
+    mechanism: ClientMechanism, why: str
+) -> None:
     with pytest.raises(LinkError, match=why) as raised:
         log_in(mechanism, Other())
 

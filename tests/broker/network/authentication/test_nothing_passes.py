@@ -62,7 +62,7 @@ def test_no_request_passes_the_gate(state: str) -> None:
             assert door.peer.principal == "User:ANONYMOUS"
 
 
-def test_after_it_all_do() -> None:
+def test_after_authentication_every_request_passes() -> None:
     assert len({key for key, _ in REQUESTS}) > 40
     for key, version in REQUESTS:
         door = Doorstep()
@@ -75,7 +75,7 @@ def test_after_it_all_do() -> None:
         assert door.passed == [frame]
 
 
-def test_during_another_authentication_none_does() -> None:
+def test_during_reauthentication_no_request_passes() -> None:
     for key, version in REQUESTS:
         for again in _begun_again():
             door = Doorstep(max_reauth_ms=60_000)

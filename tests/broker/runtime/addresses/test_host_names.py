@@ -60,6 +60,6 @@ def test_host_has_an_address() -> None:
     assert asyncio.run(address_of("localhost")) in ("127.0.0.1", "0:0:0:0:0:0:0:1")
 
 
-def test_name_that_cannot_be_has_none() -> None:
+def test_an_invalid_host_name_has_no_address() -> None:
     assert asyncio.run(address_of("x" * 70)) is None
     assert asyncio.run(address_of("a\0b")) is None

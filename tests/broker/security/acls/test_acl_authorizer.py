@@ -56,7 +56,7 @@ def test_nothing_is_allowed_without_lists() -> None:
     assert not may(authorizer({}), READ, "orders")
 
 
-def test_what_no_list_covers_may_be_open_to_everybody() -> None:
+def test_resources_without_acls_may_be_open_to_everyone() -> None:
     decider = authorizer({topic("orders"): [allow(READ, BOB)]}, OPEN)
     assert may(decider, READ, "payments")
     assert not may(decider, READ, "orders"), "a list covers it, and does not name her"

@@ -70,6 +70,6 @@ def test_a_filter_of_any_type_is_about_all_of_them() -> None:
         (AclFilter(permission_type=PermissionType.DENY), False),
     ],
 )
-def test_entries_match_exactly_or_whatever_is_not_said(wanted: AclFilter, is_matched: bool) -> None:
+def test_unset_filter_fields_match_any_entry(wanted: AclFilter, is_matched: bool) -> None:
     entry = allow(AclOperation.READ, ALICE, "10.0.0.1")
     assert wanted.matches_entry(entry) == is_matched

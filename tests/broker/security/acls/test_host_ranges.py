@@ -40,6 +40,6 @@ def test_address_is_within_a_range_of_its_family(host: str, text: str, expected:
         ("::g/64", r"Could not parse \[::g\]"),
     ],
 )
-def test_range_that_is_none_is_refused_in_kafkas_words(text: str, reason: str) -> None:
+def test_an_invalid_host_range_is_refused_with_kafkas_message(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         range_of(text)

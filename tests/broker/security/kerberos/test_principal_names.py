@@ -48,7 +48,9 @@ def test_first_rule_that_applies_names_the_user(
         ("a@b@HERE", (), "no Kerberos principal"),
     ],
 )
-def test_who_has_no_name_is_nobody(principal: str, rules: tuple[str, ...], why: str) -> None:
+def test_a_principal_without_a_local_name_is_refused(
+    principal: str, rules: tuple[str, ...], why: str
+) -> None:
     with pytest.raises(NoLocalNameError, match=why):
         name(principal, *rules)
 
@@ -57,6 +59,6 @@ def test_who_has_no_name_is_nobody(principal: str, rules: tuple[str, ...], why: 
     "rule",
     ["", "default", "RULE:", "RULE:[x:$1]", "RULE:[1:$1]s/a/b", "RULE:[1:$1](*)", "DEFAULT "],
 )
-def test_what_is_no_rule_is_told_at_start(rule: str) -> None:
+def test_an_invalid_rule_is_refused_at_start(rule: str) -> None:
     with pytest.raises(ConfigError, match="Invalid rule"):
         PrincipalNames([rule], "HERE")

@@ -55,7 +55,7 @@ def test_malformed_message_is_refused(message: bytes) -> None:
         parse_client_message(message)
 
 
-def test_what_we_send_is_what_we_read() -> None:
+def test_our_client_message_is_parsed_back() -> None:
     message = client_message("a.b.c", {"logicalCluster": "lkc-1"})
     assert message == b"n,,\x01auth=Bearer a.b.c\x01logicalCluster=lkc-1\x01\x01"
     assert parse_client_message(message) == ClientMessage("a.b.c")

@@ -149,7 +149,7 @@ def test_tokens_are_checked_with_keys_of_an_address() -> None:
 @pytest.mark.parametrize(
     ("body", "status"), [(b"{}", 200), (b"away", 503), (b"[" * ((1 << 20) + 1), 200)]
 )
-def test_provider_without_keys_is_told(
+def test_a_provider_without_keys_is_logged(
     body: bytes, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(begin: Callable[[], Exchange]) -> None:
@@ -171,7 +171,7 @@ def test_provider_without_keys_is_told(
         ({HANDLER_KEY: JWT, VALIDATOR_KEY: "com.example.Validator"}, VALIDATOR_KEY),
     ],
 )
-def test_what_cannot_be_is_told_at_start(keys: dict[str, str], why: str) -> None:
+def test_invalid_oauth_keys_are_refused_at_start(keys: dict[str, str], why: str) -> None:
     async def scenario(begin: Callable[[], Exchange]) -> None:
         raise AssertionError("it began")
 

@@ -41,7 +41,7 @@ def test_symmetric_and_encryption_keys_are_passed_over() -> None:
         json.dumps({"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}),
     ],
 )
-def test_what_has_no_usable_key_is_refused_without_showing_it(text: str) -> None:
+def test_a_key_set_without_usable_keys_is_refused_without_its_content(text: str) -> None:
     with pytest.raises(UnusableKeysError) as caught:
         parse_keys(text)
     assert "c2VjcmV0" not in str(caught.value)

@@ -72,7 +72,7 @@ def encoded(content: object) -> str:
         (rsa_key, "RS256", None),
     ],
 )
-def test_signed_token_is_believed(
+def test_a_signed_token_is_accepted(
     key: Callable[[], Any], algorithm: str, key_id: str | None
 ) -> None:
     found = check(token(key(), algorithm, key_id))
@@ -182,7 +182,7 @@ def test_key_is_used_with_its_own_algorithms_only() -> None:
     "text",
     ["", ".", "..", "a.b", "a.b.c", "a.b.c.d", "ä.ö.ü", "." * 1000, f"{encoded([])}.e30.AAAA"],
 )
-def test_what_is_no_token_is_refused(text: str) -> None:
+def test_a_malformed_token_is_refused(text: str) -> None:
     assert refused(text)
 
 

@@ -45,7 +45,7 @@ def test_valid_token_authenticates_until_it_expires() -> None:
     assert exchange.respond(GOOD) == Authenticated("User:alice", b"", 77)
 
 
-def test_client_is_told_and_refused_when_it_has_answered() -> None:
+def test_an_invalid_token_is_refused_after_the_clients_dummy_response() -> None:
     exchange, told = begin()
     assert exchange.respond(BAD) == Challenge(b'{"status":"invalid_token"}')
     assert told == ["not good"]
@@ -81,7 +81,7 @@ def test_answer_waits_for_a_validator_that_waits() -> None:
     assert answer.value == Authenticated("User:alice", b"", 77)
 
 
-def test_late_refusals_are_told_as_well() -> None:
+def test_a_deferred_refusal_is_sent_and_logged() -> None:
     thought: Deferred[BearerToken] = Deferred()
     exchange, told = begin(Validator(thought))
     answer = exchange.respond(GOOD)

@@ -73,7 +73,7 @@ def test_first_clients_wait_until_keys_are_there() -> None:
     run(scenario)
 
 
-def test_nobody_waits_for_a_provider_that_is_away() -> None:
+def test_logins_do_not_wait_for_an_unreachable_provider() -> None:
     async def scenario(provider: Provider, keys: RefreshedKeys) -> None:
         provider.is_away = True
         first = keys.when_loaded()

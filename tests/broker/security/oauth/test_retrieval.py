@@ -66,7 +66,7 @@ def test_unsecured_token_is_made_of_options() -> None:
         ({}, {"sasl_login_callback_handler_class": HANDLER}, URL_KEY),
     ],
 )
-def test_what_cannot_be_is_told_at_start(
+def test_invalid_token_options_are_refused_at_start(
     options: dict[str, str], keys: dict[str, str], why: str
 ) -> None:
     with pytest.raises(ConfigError, match=why):

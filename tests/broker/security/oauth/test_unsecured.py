@@ -31,7 +31,7 @@ def refused(text: str, **options: str) -> InvalidTokenError:
     return caught.value
 
 
-def test_token_is_believed() -> None:
+def test_an_unsecured_token_is_accepted() -> None:
     found = UnsecuredValidator({}).validate(unsigned(scope="a b", exp=NOW + 1.5), NOW_MS)
     assert (found.name, found.expires_at_ms) == ("alice", NOW_MS + 1500)
     assert found.scope == {"a b"}

@@ -96,7 +96,7 @@ def test_bare_tokens_follow_version_0_of_the_handshake() -> None:
     assert (admitted.verdict, admitted.answer) == (Verdict.ADMIT, [b"\0\0\0\0"])
 
 
-def test_a_wrong_password_is_told_and_refused() -> None:
+def test_a_wrong_password_answers_sasl_authentication_failed() -> None:
     talk = Talk()
     talk.handshake()
 
@@ -181,7 +181,7 @@ def test_versions_and_handshakes_among_tokens_are_told_that_they_are_out_of_orde
 
 
 @pytest.mark.parametrize("frame", [METADATA, authenticate(plain()), GARBAGE, b""])
-def test_what_follows_a_refusal_is_ignored(frame: bytes) -> None:
+def test_frames_after_a_refusal_are_ignored(frame: bytes) -> None:
     talk = Talk()
     talk.handshake()
     talk.authenticate(plain(password="guess"))
@@ -239,7 +239,7 @@ def test_the_first_frame_may_be_a_token_of_gssapi() -> None:
     assert mechanism.tokens == [GARBAGE, b"\0"]
 
 
-def test_what_went_wrong_in_the_mechanism_is_not_told_to_the_client() -> None:
+def test_details_of_invalid_credentials_are_not_sent_to_the_client() -> None:
     for version in (0, 1):
         talk = Talk({"SCRIPTED": Scripted(InvalidCredentialsError("no such user"))})
         talk.handshake("SCRIPTED", version)
@@ -336,7 +336,7 @@ def test_a_client_authenticates_again() -> None:
     assert admitted.session.expires_at_ms == talk.clock.passed_ms + 1000
 
 
-def test_a_client_may_not_become_another() -> None:
+def test_reauthentication_cannot_change_the_principal() -> None:
     talk = Talk(before=_session())
     talk.handshake()
 
@@ -357,7 +357,7 @@ def test_a_client_may_not_change_its_mechanism() -> None:
     assert (refused.verdict, refused.answer) == (Verdict.REFUSE, None)
 
 
-def test_refusals_of_a_known_client_are_told_as_such() -> None:
+def test_refused_reauthentication_is_named_in_its_error_message() -> None:
     mechanism = Scripted(InvalidCredentialsError("revoked"))
     talk = Talk({"SCRIPTED": mechanism}, before=Session("User:x", mechanism))
     talk.handshake("SCRIPTED")

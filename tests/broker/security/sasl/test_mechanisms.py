@@ -69,6 +69,6 @@ def test_passwords_of_plain_stand_in_its_own_login_module() -> None:
         ({"sasl.enabled.mechanisms": "PLAIN"}, "plain.sasl.jaas.config is missing"),
     ],
 )
-def test_what_cannot_be_made_is_told(properties: dict[str, str], why: str) -> None:
+def test_invalid_sasl_mechanisms_are_refused(properties: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         terms(properties)

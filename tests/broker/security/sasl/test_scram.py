@@ -117,7 +117,7 @@ def test_fewer_iterations_than_allowed_are_refused() -> None:
         server(Users(PASSWORDS, 4095)).exchange().respond(first_message("alice"))
 
 
-def test_nobody_acts_for_another() -> None:
+def test_an_authorization_id_of_another_user_is_refused() -> None:
     exchange = server(Users(PASSWORDS)).exchange()
 
     with pytest.raises(RefusedError, match="authorization id that is different from username"):
@@ -165,7 +165,7 @@ def test_malformed_first_messages_are_refused(message: bytes) -> None:
         ("c=biws,r=nonce,p=AAAA", "nonce"),
     ],
 )
-def test_proofs_that_are_none_are_refused(final: str, why: str) -> None:
+def test_invalid_client_proofs_are_refused(final: str, why: str) -> None:
     exchange = server(Users(PASSWORDS)).exchange()
     challenge = exchange.respond(first_message("alice"))
     assert isinstance(challenge, Challenge)

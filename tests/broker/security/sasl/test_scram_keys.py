@@ -29,7 +29,7 @@ def test_the_signature_is_that_of_the_rfc() -> None:
     assert base64.b64encode(signature) == b"6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
-def test_a_proof_of_anything_else_is_none() -> None:
+def test_a_proof_of_another_message_is_invalid() -> None:
     assert not is_proved(SHA_256, CREDENTIAL, SAID + b"x", PROOF)
     assert not is_proved(SHA_256, CREDENTIAL, SAID, PROOF[:-1])
     assert not is_proved(SHA_256, CREDENTIAL, SAID, b"")

@@ -108,7 +108,7 @@ def test_credentials_are_made_on_a_thread_one_after_the_other() -> None:
     run(scenario)
 
 
-def test_who_logs_in_before_that_finds_the_same_ever_after() -> None:
+def test_a_token_credential_stays_the_same_once_computed_on_the_thread() -> None:
     async def scenario(broker: Broker) -> None:
         token = await broker.create()
         early = broker.credentials.token(ScramMechanism.SCRAM_SHA_512, token.token_id)

@@ -65,7 +65,7 @@ def serial(tls: BrokerTls, listener: ListenerName = LISTENER) -> int:
     return found.context.certificate.serial_number
 
 
-def test_a_certificate_that_ends_is_told_of(
+def test_an_expiring_certificate_is_logged(
     authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = dt.datetime.fromtimestamp(SystemClock().now_ms() / 1000, dt.UTC)

@@ -73,7 +73,7 @@ def test_cipher_suites_are_those_named(keys: dict[str, str]) -> None:
         ),
     ],
 )
-def test_what_openssl_has_not_is_refused(
+def test_tls_settings_unknown_to_openssl_are_refused(
     keys: dict[str, str], more: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(ConfigError, match=reason):

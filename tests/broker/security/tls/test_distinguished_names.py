@@ -85,7 +85,7 @@ def test_long_values_in_hexadecimal_are_whole() -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"0", bytes(100)])
-def test_what_is_no_certificate_is_refused(damage: bytes) -> None:
+def test_a_malformed_certificate_is_refused(damage: bytes) -> None:
     with pytest.raises(StoreFormatError):
         subject(damage)
 

@@ -103,7 +103,7 @@ def test_a_resumed_session_is_still_whom_its_certificate_names(
 
 
 @pytest.mark.parametrize("auth", ["none", "requested"])
-def test_a_client_without_a_certificate_is_nobody(
+def test_a_client_without_a_certificate_is_anonymous(
     authority: Authority, tmp_path: Path, auth: str
 ) -> None:
     async def scenario(opened: Door) -> None:
@@ -137,7 +137,7 @@ def test_foreign_and_expired_certificates_are_refused(
     run(server_keys(authority, tmp_path) | {"ssl.client.auth": auth}, scenario)
 
 
-def test_rules_make_the_principal_and_refuse_who_has_none(
+def test_mapping_rules_name_the_principal_or_refuse_the_client(
     authority: Authority, tmp_path: Path
 ) -> None:
     async def scenario(opened: Door) -> None:

@@ -53,6 +53,6 @@ def test_a_name_that_no_rule_matches_is_refused(rules: str) -> None:
         "RULE:^CN=(.*)$/${who}/",
     ],
 )
-def test_what_is_no_rule_is_refused_at_the_start(rules: str) -> None:
+def test_an_invalid_mapping_rule_is_refused_at_start(rules: str) -> None:
     with pytest.raises(ConfigError, match=r"ssl\.principal\.mapping\.rules"):
         PrincipalMapping(rules)

@@ -144,7 +144,7 @@ def test_a_broker_with_a_certificate_for_another_host_is_not_asked(
     run(config, OtherBroker(1), asked)
 
 
-def test_a_broker_that_nobody_vouches_for_is_not_asked(
+def test_a_broker_with_an_untrusted_certificate_is_not_asked(
     authority: Authority, tmp_path: Path
 ) -> None:
     import ssl

@@ -187,7 +187,7 @@ def test_a_client_that_is_silent_is_hung_up_on(config: BrokerConfig) -> None:
     run(config, scenario, (50, 100))
 
 
-def test_silent_clients_push_each_other_out_and_nobody_else(
+def test_clients_silent_in_the_handshake_evict_only_each_other(
     authority: Authority, config: BrokerConfig
 ) -> None:
     async def scenario(opened: Door) -> None:

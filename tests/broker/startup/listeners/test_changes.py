@@ -45,7 +45,7 @@ def test_an_open_listener_keeps_its_protocol() -> None:
 
 
 @given(BOUND, BOUND)
-def test_what_is_done_leads_from_one_to_the_other(
+def test_applying_the_difference_yields_the_wanted_listeners(
     now: dict[str, Endpoint], wanted: dict[str, Endpoint]
 ) -> None:
     gone, moved, new = difference(now, wanted)

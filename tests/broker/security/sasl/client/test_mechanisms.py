@@ -70,7 +70,7 @@ def test_oauthbearer_shows_a_token_of_its_login_module() -> None:
         ("OAUTHBEARER", "OAUTHBEARER", f"{OAUTHBEARER_MODULE} {LOGIN};", "Claim_sub is missing"),
     ],
 )
-def test_what_is_wrong_is_told_without_the_secret(
+def test_invalid_client_mechanisms_are_reported_without_secrets(
     name: str, enabled: str, jaas: str, why: str
 ) -> None:
     with pytest.raises(ConfigError, match=why) as raised:
