@@ -37,7 +37,7 @@ def test_damaged_file_says_what_is_wrong(data: bytes, problem: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-7", "+7", " 7", "1_0", "²", "٣", "1" * 5000, str(2**63)])
-def test_what_no_offset_can_be_is_damage(text: str) -> None:
+def test_an_impossible_offset_is_damage(text: str) -> None:
     with pytest.raises(DamagedFileError):
         decode_integer(text)
 

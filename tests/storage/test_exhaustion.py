@@ -228,11 +228,13 @@ def test_a_change_is_made_wholly_or_not_at_all(tmp_path: Path, change: str) -> N
     "change",
     ["append", "append of a producer", "append of what rolls", "cut to the middle", "roll"],
 )
-def test_so_it_is_in_a_log_of_which_nothing_was_read_yet(tmp_path: Path, change: str) -> None:
+def test_a_change_to_an_unread_log_is_made_wholly_or_not_at_all(
+    tmp_path: Path, change: str
+) -> None:
     assert Case(tmp_path, CHANGES[change], is_reopened=True).try_each() > 1
 
 
-def test_what_a_leader_sent_is_appended_wholly_or_run_by_run(tmp_path: Path) -> None:
+def test_fetched_batches_are_appended_wholly_or_run_by_run(tmp_path: Path) -> None:
     sent = bytes(sent_by_leader(tmp_path / "leader", 36))
 
     class ReplicaFetchers(Case):
@@ -336,7 +338,7 @@ def test_reading_fails_for_now(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", sorted(EXHAUSTION))
-def test_what_runs_out_takes_no_directory_offline(tmp_path: Path, number: int) -> None:
+def test_a_lack_of_descriptors_takes_no_directory_offline(tmp_path: Path, number: int) -> None:
     filesystem = ExhaustedFileSystem(number)
     log = filled(tmp_path / "log", filesystem)
     noted: list[ExhaustedError] = []

@@ -43,7 +43,7 @@ def test_where_the_system_does_not_let_it_be_written_out_it_is_made_durable(
     assert synced == [file.fileno()]
 
 
-def test_what_the_disk_does_not_take_is_an_error() -> None:
+def test_a_failed_write_out_raises_os_error() -> None:
     read_end, write_end = os.pipe()
     file = LocalFile(write_end)
     try:

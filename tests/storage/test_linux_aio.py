@@ -96,7 +96,7 @@ def test_more_files_than_fit_into_one_call(files: list[LocalFile]) -> None:
 
 
 @needs_aio
-def test_what_a_thread_has_is_given_back_with_it(files: list[LocalFile]) -> None:
+def test_a_threads_aio_context_is_released_with_it(files: list[LocalFile]) -> None:
     def in_use() -> int:
         with open(MAPPED, encoding="ascii") as maps:  # noqa: PTH123
             return sum("[aio]" in line for line in maps)
@@ -134,7 +134,7 @@ def test_other_systems_wait_one_by_one(
 
 
 @needs_aio
-def test_to_ask_for_it_makes_no_context(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checking_for_aio_creates_no_context(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(linux_aio, "Syncs")
     linux_aio.is_available.cache_clear()
     assert linux_aio.is_available()
@@ -155,7 +155,7 @@ def on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("on_linux")
-def test_what_the_kernel_does_not_take_in_is_waited_for_by_itself(
+def test_files_that_the_kernel_does_not_accept_are_synced_one_by_one(
     monkeypatch: pytest.MonkeyPatch, by_itself: list[int]
 ) -> None:
     kernel = Kernel(2, 1)

@@ -30,7 +30,7 @@ subprocess.run([sys.executable, "-c", {CHILD!r}], stdin=source, stdout=target)
 SECONDS = 60
 
 
-def test_one_that_has_not_read_the_end_of_its_input_ends_with_the_broker() -> None:
+def test_a_side_process_at_work_ends_with_a_killed_broker() -> None:
     """Else it writes into files that the next broker has."""
     source, to_child = os.pipe()
     from_child, target = os.pipe()

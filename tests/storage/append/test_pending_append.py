@@ -41,7 +41,7 @@ def file_size(log: Log) -> int:
     return Path(log.segments.active.path).stat().st_size
 
 
-def test_what_was_written_counts_once_it_is_taken_in(tmp_path: Path) -> None:
+def test_a_pending_append_counts_once_it_is_finished(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     pending = begun(log)
     pending.write.run()
@@ -53,7 +53,7 @@ def test_what_was_written_counts_once_it_is_taken_in(tmp_path: Path) -> None:
     assert not log.finish_append_as_follower(pending), "only once"
 
 
-def test_what_goes_into_two_segments_or_is_damaged_is_left_to_the_ordinary_way(
+def test_batches_for_two_segments_or_damaged_ones_are_not_appended_pending(
     tmp_path: Path,
 ) -> None:
     log = new_log(tmp_path)
@@ -98,7 +98,7 @@ CHANGES = (lead, follow_another, roll, cut, begin_anew, begin_again)
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_log_that_changes_meanwhile_takes_nothing_in(
+def test_a_pending_append_is_void_once_the_log_has_changed(
     tmp_path: Path, change: Callable[[Log], None], when: str
 ) -> None:
     log = new_log(tmp_path)
@@ -130,7 +130,7 @@ def test_a_log_that_is_closed_meanwhile_ends_where_it_ended(tmp_path: Path) -> N
     assert all_offsets(reopen_clean(tmp_path)) == [0, 1, 2]
 
 
-def test_who_changes_the_log_waits_for_a_write_that_has_begun(
+def test_changes_to_the_log_wait_for_a_pending_write_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = new_log(tmp_path)

@@ -64,7 +64,7 @@ def test_a_log_that_is_not_compacted_or_has_one_segment_is_passed_over(tmp_path:
     assert assess(log, NOW_MS) is None
 
 
-def test_what_a_transaction_may_still_take_back_is_not_cleaned(log: Log) -> None:
+def test_records_above_the_last_stable_offset_are_not_cleaned(log: Log) -> None:
     producer = Producer(7, 0, 0, is_transactional=True)
     append(log, keyed([(b"b", b"1")], producer=producer))
     log.roll(NOW_MS)
@@ -77,13 +77,13 @@ def test_what_a_transaction_may_still_take_back_is_not_cleaned(log: Log) -> None
     assert end_of_cleanable(log) == 5
 
 
-def test_what_is_not_replicated_yet_is_not_cleaned(log: Log) -> None:
+def test_records_above_the_high_watermark_are_not_cleaned(log: Log) -> None:
     log.offsets.high_watermark = 1
 
     assert end_of_cleanable(log) == 1
 
 
-def test_records_younger_than_the_least_lag_keep_their_segment_from_it(log: Log) -> None:
+def test_segments_with_records_younger_than_min_compaction_lag_are_not_cleaned(log: Log) -> None:
     log.config = dataclasses.replace(CONFIG, min_compaction_lag_ms=500)
 
     assert [end_of_cleanable(log, NOW_MS + now) for now in (0, 499, 501, 1501, 2501)] == [
@@ -142,7 +142,7 @@ def test_a_checkpoint_outside_of_the_log_counts_as_none(log: Log, cleaned_offset
     assert found.first_dirty_offset == 2
 
 
-def test_truncation_makes_what_comes_after_dirty_again(log: Log, tmp_path: Path) -> None:
+def test_truncation_makes_later_records_dirty_again(log: Log, tmp_path: Path) -> None:
     compact(log)
     assert log.cleaned_offset == 3
 

@@ -58,7 +58,7 @@ def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:
     assert (tmp_path / "cleaner-offset-checkpoint").read_text() == "0\n1\nflights 1 2\n"
 
 
-def test_a_damaged_file_makes_all_logs_dirty_and_is_told(tmp_path: Path) -> None:
+def test_a_damaged_cleaner_checkpoint_makes_all_logs_dirty_and_is_reported(tmp_path: Path) -> None:
     directories = opened(tmp_path)
     clean_log(directories, 0)
     directories.close()

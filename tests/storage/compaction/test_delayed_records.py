@@ -90,7 +90,7 @@ def check_index(log: Log) -> None:
         assert parse_header(log.delays.read(entry)).base_offset == entry.offset
 
 
-def test_what_waits_stays_and_what_was_delivered_goes(tmp_path: Path) -> None:
+def test_compaction_keeps_delayed_records_and_drops_delivered_ones(tmp_path: Path) -> None:
     log = new_log(tmp_path, CONFIG)
     first, second = wait(log, b"a"), wait(log, b"b")
     delivered = deliver(log, second, (first, b"a"))
@@ -116,7 +116,7 @@ def test_the_key_of_a_record_counts_from_its_delivery_on(tmp_path: Path) -> None
     assert found == [(delivered, b"late")]
 
 
-def test_the_point_outlives_the_records_that_say_it(tmp_path: Path) -> None:
+def test_delivery_point_survives_compaction_of_its_records(tmp_path: Path) -> None:
     log = new_log(tmp_path, CONFIG)
     sources = [wait(log, b"a", b"b", b"c"), wait(log, b"d")]
     at = deliver(log, 3, *[(sources[0] + index, key) for index, key in enumerate([b"a", b"b"])])
@@ -156,7 +156,7 @@ def test_a_delivered_batch_keeps_its_time_when_its_last_record_goes(tmp_path: Pa
     assert log.delays.point() == DeliveryPoint(NOW_MS + 2000, source + 1, source + 2)
 
 
-def test_a_header_of_a_user_is_not_taken_for_the_point() -> None:
+def test_a_users_delivery_point_header_is_ignored() -> None:
     own = (("delivery-point", b"1,2,3"),)
     due = [due_record(9, Record(4, 1, b"a", b"1")), due_record(9, Record(5, 1, b"b", b"2", own))]
     batch = build_delivered(due, 6, Codec.NONE)
@@ -169,7 +169,7 @@ def test_a_header_of_a_user_is_not_taken_for_the_point() -> None:
     assert parse_point(left) == DeliveryPoint(9, 5, 6)
 
 
-def test_sequence_numbers_of_what_waited_are_known_after_it_is_dropped(tmp_path: Path) -> None:
+def test_sequence_numbers_of_dropped_delayed_records_are_still_known(tmp_path: Path) -> None:
     log = new_log(tmp_path, CONFIG)
     source = wait(log, b"a", b"b", sequence=0)
     deliver(log, source + 2, (source, b"a"), (source + 1, b"b"))
@@ -188,7 +188,7 @@ def test_sequence_numbers_of_what_waited_are_known_after_it_is_dropped(tmp_path:
     assert wait(log, b"a", sequence=2) == log.log_end_offset - 1
 
 
-def test_the_last_word_on_dead_letters_stays(tmp_path: Path) -> None:
+def test_the_last_relay_record_survives_compaction(tmp_path: Path) -> None:
     log = new_log(tmp_path, CONFIG)
     first = wait(log, b"a")
     relays = [Relay(5, 0, number, Position(-1, -1), Position(-1, -1)) for number in range(2)]
@@ -218,7 +218,7 @@ def test_nothing_is_dropped_for_a_delivery_that_is_not_on_the_disk(tmp_path: Pat
     assert kinds(log)[0] == (first, DelayKind.WAITING)
 
 
-def test_what_was_found_before_a_cleaning_is_found_after_it(tmp_path: Path) -> None:
+def test_a_walk_over_delays_continues_after_a_compaction(tmp_path: Path) -> None:
     """A list is read over several steps of the loop, and a segment replaced between two of them."""
     log = new_log(tmp_path, CONFIG)
     put(log, a="superseded" * 20)
@@ -253,7 +253,7 @@ def write_dirty_log(directory: Path) -> LoadHints:
 
 
 @pytest.mark.timeout(240)
-def test_death_at_each_step_of_a_cleaning_leaves_what_delivery_goes_by(tmp_path: Path) -> None:
+def test_death_at_each_step_of_a_compaction_keeps_the_delivery_state(tmp_path: Path) -> None:
     hints = write_dirty_log(tmp_path / "model")
     filesystem = MortalFileSystem()
     shutil.copytree(tmp_path / "model", tmp_path / "whole")

@@ -59,7 +59,7 @@ def cleaning(log: Log, disk: Disk, begin: Callable[[Callable[[], None]], Any]) -
     return clean(make_job(chosen, LIMITS, NOW_MS, SEED), disk, lambda _count: None, begin)
 
 
-def test_a_segment_is_told_once_it_is_on_the_disk_and_the_next_is_written(log: Log) -> None:
+def test_a_segment_is_reported_once_synced_and_the_next_is_written(log: Log) -> None:
     steps: list[str] = []
 
     def begin(work: Callable[[], None]) -> Callable[[], None]:
@@ -75,7 +75,7 @@ def test_a_segment_is_told_once_it_is_on_the_disk_and_the_next_is_written(log: L
     assert steps == ["written", "begun", *later * (count - 1), "synced", "told", "done"]
 
 
-def test_what_is_written_is_told_when_the_next_finds_no_room(log: Log) -> None:
+def test_written_segments_are_reported_when_the_next_meets_a_full_disk(log: Log) -> None:
     told: list[CleanedGroup | CleaningDone] = []
     with pytest.raises(OSError, match="planted"):
         told.extend(cleaning(log, Disk([], full_at=3), lambda work: work))

@@ -47,5 +47,5 @@ def test_a_group_is_not_longer_than_can_be_renamed_at_once() -> None:
     assert [len(group) for group in found] == [LONGEST_GROUP, LONGEST_GROUP, rest]
 
 
-def test_nothing_makes_no_group() -> None:
+def test_no_segments_make_no_group() -> None:
     assert groups() == []

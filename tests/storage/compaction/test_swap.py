@@ -75,7 +75,7 @@ def test_one_segment_takes_the_place_of_several(log: Log, tmp_path: Path) -> Non
     assert (again.log_start_offset, again.log_end_offset) == (0, 6)
 
 
-def test_replay_goes_on_in_what_takes_the_place_of_its_segments(log: Log) -> None:
+def test_replay_continues_in_the_segment_swapped_in(log: Log) -> None:
     target, group = first_group(log)
     put(log, c="3")
     replay = log.read_batches(0, log.log_end_offset)
@@ -104,7 +104,7 @@ def test_replay_goes_on_behind_what_retention_takes(log: Log) -> None:
     assert [offsets_in(data) for data in (first, *rest)] == [[0, 1], [4, 5]]
 
 
-def test_who_reads_an_old_segment_reads_it_to_the_end(log: Log) -> None:
+def test_a_read_of_a_replaced_segment_completes(log: Log) -> None:
     region = log.read(0, 1000, log.log_end_offset)
 
     compact(log)
@@ -191,7 +191,7 @@ def test_retention_waits_for_the_end_of_a_cleaning(tmp_path: Path) -> None:
     directories.close()
 
 
-def test_what_was_rolled_meanwhile_is_left_alone(log: Log) -> None:
+def test_segments_rolled_during_a_compaction_stay(log: Log) -> None:
     target, group = first_group(log)
     put(log, a="3")
     log.roll(NOW_MS)

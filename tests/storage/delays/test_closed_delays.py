@@ -136,7 +136,7 @@ HAPPENINGS = [
 @pytest.mark.parametrize("config", [DELAYING, NO_MORE], ids=["delaying", "no more"])
 @pytest.mark.parametrize("index", [0, 1, -1])
 @pytest.mark.parametrize("happens", HAPPENINGS)
-def test_an_index_that_is_not_as_it_was_left_is_made_anew(
+def test_a_delay_index_changed_since_the_stop_is_rebuilt(
     data: Path,
     tmp_path_factory: pytest.TempPathFactory,
     happens: Callable[[Path], None],
@@ -156,7 +156,7 @@ def test_an_index_that_is_not_as_it_was_left_is_made_anew(
 
 
 @pytest.mark.parametrize("happens", HAPPENINGS)
-def test_that_is_not_forgotten_by_a_start_that_dies_before_it_has_mended_it(
+def test_a_start_that_dies_before_the_rebuild_leaves_it_to_the_next_start(
     data: Path,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
@@ -192,7 +192,7 @@ def describe_as_before(data: Path) -> None:
 
 
 @pytest.mark.parametrize("happens", HAPPENINGS)
-def test_after_the_version_before_indexes_are_held_against_the_log_once(
+def test_delay_indexes_left_by_the_previous_version_are_checked_once(
     data: Path, tmp_path_factory: pytest.TempPathFactory, happens: Callable[[Path], None]
 ) -> None:
     wanted = expected(data, tmp_path_factory.mktemp("aside") / "copy")
@@ -206,7 +206,7 @@ def test_after_the_version_before_indexes_are_held_against_the_log_once(
         assert entries(letters(directories)) == wanted
 
 
-def test_the_version_before_passes_by_what_is_said_of_indexes(data: Path) -> None:
+def test_the_previous_version_ignores_the_lines_on_delay_indexes(data: Path) -> None:
     """It looks lines up by the names of directories, and has all of a line for one."""
     lines = (data / FILE).read_bytes().splitlines()[1:]
     names = [line.split(b" ", 1)[0] for line in lines]
@@ -215,7 +215,7 @@ def test_the_version_before_passes_by_what_is_said_of_indexes(data: Path) -> Non
     assert {len(line.split(b" ")) for line in lines if b":" not in line} == {11}
 
 
-def test_a_log_that_is_another_by_now_is_held_against_what_it_has(
+def test_a_log_restored_from_a_backup_has_its_delay_indexes_checked(
     data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     wanted = expected(data, tmp_path_factory.mktemp("aside") / "copy")
@@ -233,7 +233,7 @@ def indexes_of_backup(data: Path) -> set[str]:
     return {path.name for path in indexes(data)}
 
 
-def test_what_is_as_it_was_left_is_not_read(data: Path) -> None:
+def test_unchanged_segments_are_opened_only_once(data: Path) -> None:
     filesystem = CountingFileSystem()
     with started(data, filesystem=filesystem):
         opened = [path for path in filesystem.opened if path.endswith(".log")]
@@ -241,7 +241,7 @@ def test_what_is_as_it_was_left_is_not_read(data: Path) -> None:
     assert len(opened) == len(set(opened)), "each once, for its end"
 
 
-def test_an_index_that_cannot_be_made_anew_is_not_believed(data: Path) -> None:
+def test_a_delay_index_that_cannot_be_rebuilt_is_not_used(data: Path) -> None:
     is_removed(indexes(data)[0])
     log = data / "letters-0" / f"{0:020d}.log"
     sound = log.read_bytes()

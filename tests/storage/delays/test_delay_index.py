@@ -54,7 +54,7 @@ def test_entries_are_found_whether_written_or_not(tmp_path: Path, count: int) ->
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_the_next_process_finds_what_was_written(tmp_path: Path, count: int) -> None:
+def test_written_entries_are_read_by_the_next_process(tmp_path: Path, count: int) -> None:
     index = index_of(tmp_path, count)
     index.write_pending()
 
@@ -67,9 +67,7 @@ def test_the_next_process_finds_what_was_written(tmp_path: Path, count: int) -> 
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("cut", [0, 1, 60, 64, 70])
-def test_truncation_drops_what_stands_at_an_offset_or_after(
-    tmp_path: Path, count: int, cut: int
-) -> None:
+def test_truncation_drops_entries_from_an_offset_on(tmp_path: Path, count: int, cut: int) -> None:
     index = index_of(tmp_path, count)
 
     index.prepare_truncation(BASE + 2 * cut, lambda _: True)()
@@ -109,7 +107,7 @@ def test_after_a_crash_it_is_sound_up_to_where_recovery_reads(
     assert path.stat().st_size == len(kept) * ENTRY.size
 
 
-def test_an_entry_that_cannot_be_is_noticed(tmp_path: Path) -> None:
+def test_an_impossible_entry_is_damage(tmp_path: Path) -> None:
     index = index_of(tmp_path, 2)
     index.write_pending()
     path = tmp_path / f"{BASE:020d}.delays"

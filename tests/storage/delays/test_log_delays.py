@@ -90,7 +90,7 @@ def filled(log: Log) -> None:
     append(log, delayed(1))
 
 
-def test_what_waits_takes_offsets_and_is_answered_with_them(tmp_path: Path) -> None:
+def test_delayed_records_get_offsets_in_the_produce_answer(tmp_path: Path) -> None:
     log = new_log(tmp_path, DELAYING)
     append(log, batch(2))
 
@@ -166,7 +166,7 @@ def test_entries_of_what_a_crash_has_cost_the_log_are_dropped(tmp_path: Path) ->
     assert len(entries(reopen_clean(tmp_path, DELAYING))) == len(expected) + 1
 
 
-def test_a_clean_stop_leaves_all_and_a_torn_file_is_rebuilt(tmp_path: Path) -> None:
+def test_delay_index_survives_a_clean_stop_and_a_torn_one_is_rebuilt(tmp_path: Path) -> None:
     log = new_log(tmp_path, DELAYING)
     filled(log)
     expected = entries(log)
@@ -179,7 +179,7 @@ def test_a_clean_stop_leaves_all_and_a_torn_file_is_rebuilt(tmp_path: Path) -> N
     assert entries(reopen_clean(tmp_path, DELAYING)) == expected
 
 
-def test_what_is_cut_off_waits_no_more(tmp_path: Path) -> None:
+def test_truncated_records_are_no_longer_delayed(tmp_path: Path) -> None:
     log = new_log(tmp_path, DELAYING)
     filled(log)
     expected = entries(log)
@@ -189,7 +189,7 @@ def test_what_is_cut_off_waits_no_more(tmp_path: Path) -> None:
         assert entries(log) == [entry for entry in expected if entry.offset < offset]
 
 
-def test_retention_keeps_what_waits_and_what_follows_it(tmp_path: Path) -> None:
+def test_retention_keeps_delayed_records_and_those_after_them(tmp_path: Path) -> None:
     config = dataclasses.replace(DELAYING, retention_ms=1)
     log = new_log(tmp_path, config)
     append(log, batch(5, value=bytes(250)))
@@ -228,7 +228,7 @@ def test_a_delivery_that_is_not_committed_makes_nothing_needless(tmp_path: Path)
     assert log.delays.needed_from() == NOTHING_WAITS
 
 
-def test_delete_records_and_deletion_take_what_waits(tmp_path: Path) -> None:
+def test_delete_records_and_retention_remove_delayed_records(tmp_path: Path) -> None:
     log = new_log(tmp_path, DELAYING)
     filled(log)
     end = log.log_end_offset
@@ -263,7 +263,7 @@ def test_a_log_without_delays_has_no_file_for_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", [0, 1, 2, 4])
 @pytest.mark.parametrize("damage", [bytes(24), b"\xff" * 24, b"\xff" * 5])
-def test_after_a_crash_what_is_damaged_before_the_recovery_point_is_made_anew(
+def test_a_delay_index_damaged_before_the_recovery_point_is_rebuilt_after_a_crash(
     tmp_path: Path, at: int, damage: bytes
 ) -> None:
     config = dataclasses.replace(DELAYING, segment_bytes=100_000)

@@ -140,7 +140,7 @@ def looked_at(data: Path) -> set[str]:
         return {Path(path).name for path in filesystem.listed if Path(path) != data}
 
 
-def test_logs_are_the_same_as_those_that_are_found_by_looking(data: Path, tmp_path: Path) -> None:
+def test_logs_opened_from_the_file_equal_logs_read_from_disk(data: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(data, other, ignore=shutil.ignore_patterns(FILE, "other"))
 
@@ -156,7 +156,7 @@ def test_a_start_after_a_clean_stop_reads_no_log_but_its_producers(data: Path) -
     assert [Path(path).name for path in touched] == ["00000000000000000016.snapshot"]
 
 
-def test_a_log_of_which_all_is_known_goes_on(data: Path) -> None:
+def test_a_log_opened_from_the_file_can_be_appended_to(data: Path) -> None:
     with started(data) as directories:
         for name in ("flights", "hotels", "producers", "rolled"):
             log = directories.get(name, 0)
@@ -169,7 +169,7 @@ def test_a_log_of_which_all_is_known_goes_on(data: Path) -> None:
     assert looked_at(data) == set()
 
 
-def test_logs_that_nobody_touches_are_closed_again_without_opening_them(data: Path) -> None:
+def test_unused_logs_are_closed_without_being_opened(data: Path) -> None:
     filesystem = CountingFileSystem()
     with started(data, filesystem) as directories:
         filesystem.opened.clear()
@@ -180,7 +180,7 @@ def test_logs_that_nobody_touches_are_closed_again_without_opening_them(data: Pa
     assert looked_at(data) == set()
 
 
-def test_the_file_and_the_mark_are_void_once_a_start_has_begun(data: Path) -> None:
+def test_a_start_removes_the_file_and_the_clean_shutdown_mark(data: Path) -> None:
     with started(data):
         assert not (data / FILE).exists()
         assert not (data / MARK).exists()
@@ -228,15 +228,13 @@ def file_is_of_another_version(data: Path) -> None:
         file_is_of_another_version,
     ],
 )
-def test_all_logs_are_looked_at_if_the_file_cannot_be_believed(
-    data: Path, happens: Callable[[Path], None]
-) -> None:
+def test_an_unreliable_file_has_all_logs_read(data: Path, happens: Callable[[Path], None]) -> None:
     happens(data)
 
     assert looked_at(data) == set(SLOW)
 
 
-def test_a_copy_of_the_directory_is_looked_at(data: Path, tmp_path: Path) -> None:
+def test_a_copied_directory_has_all_logs_read(data: Path, tmp_path: Path) -> None:
     shutil.copytree(data, tmp_path / "copy", ignore=shutil.ignore_patterns("copy"))
 
     assert looked_at(tmp_path / "copy") == set(SLOW)
@@ -286,7 +284,7 @@ def test_a_log_that_was_changed_is_looked_at_and_the_others_are_not(
     assert looked_at(data) == {"flights-0"}
 
 
-def test_what_was_added_to_the_last_segment_is_found(data: Path) -> None:
+def test_records_added_to_the_last_segment_after_the_stop_are_found(data: Path) -> None:
     records_are_added(data / "flights-0")
 
     with started(data) as directories:

@@ -89,7 +89,7 @@ def test_clean_start_loads_all_and_takes_the_mark_away(tmp_path: Path) -> None:
     assert [all_offsets(log) for log in again] == [list(range(100))] * 3
 
 
-def test_crash_recovers_every_log_and_tells_progress(tmp_path: Path) -> None:
+def test_a_crash_recovers_every_log_and_reports_progress(tmp_path: Path) -> None:
     directories = open_directories(tmp_path)
     fill(directories)
     crash(directories)
@@ -275,7 +275,7 @@ def test_recreated_topic_gets_an_empty_log(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("flights-1.*-delete"))) == 2
 
 
-def test_what_comes_too_late_for_a_deleted_log_does_nothing_to_the_next_one(
+def test_late_changes_to_a_deleted_log_do_not_affect_its_successor(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     directories = open_directories(tmp_path)
@@ -355,7 +355,7 @@ def test_flush_is_due_after_flush_ms(tmp_path: Path) -> None:
         "replication-offset-checkpoint",
     ],
 )
-def test_damaged_checkpoint_is_said_and_nothing_lost(tmp_path: Path, name: str) -> None:
+def test_a_damaged_checkpoint_is_reported_and_loses_no_record(tmp_path: Path, name: str) -> None:
     directories = open_directories(tmp_path)
     fill(directories)
     directories.close()
@@ -371,7 +371,7 @@ def test_damaged_checkpoint_is_said_and_nothing_lost(tmp_path: Path, name: str) 
         assert all_offsets(log) == list(range(100))
 
 
-def test_directories_of_others_are_left_alone(
+def test_directories_that_are_no_partitions_are_left_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -93,7 +93,7 @@ def test_a_log_is_created_where_it_was_wanted_once_there_are_descriptors(tmp_pat
         assert append(log, batch(5)).last_offset == 4
 
 
-def test_what_cannot_be_removed_for_now_is_removed_later(tmp_path: Path) -> None:
+def test_a_removal_without_descriptors_is_repeated_later(tmp_path: Path) -> None:
     directories, filesystem = filled(tmp_path)
     directories.delete("flights", 0, NOW_MS)
     due_ms = NOW_MS + 60_000
@@ -123,7 +123,7 @@ def test_a_log_that_cannot_be_deleted_for_now_is_there_until_it_is(tmp_path: Pat
     assert ends(directories) == {1: 100, 2: 100}
 
 
-def test_what_is_not_checkpointed_is_told(tmp_path: Path) -> None:
+def test_a_checkpoint_without_descriptors_is_reported(tmp_path: Path) -> None:
     directories, filesystem = filled(tmp_path / "a", tmp_path / "b")
     noted: list[ExhaustedError] = []
     directories.on_exhaustion = noted.append

@@ -113,7 +113,7 @@ def prepared(tmp_path: Path) -> tuple[list[object], Path, Path]:
     return before, Path(log.path), Path(move.copy.path)
 
 
-def test_of_two_that_a_loss_of_power_has_left_it_is_the_one_that_was_moved_to(
+def test_of_two_logs_left_by_a_power_failure_the_moved_one_counts(
     tmp_path: Path,
 ) -> None:
     before, _, copy = prepared(tmp_path)
@@ -137,7 +137,7 @@ def test_two_logs_of_which_none_was_moved_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_marked", [True, False])
-def test_copy_without_its_log_is_the_log_if_it_was_about_to_be(
+def test_a_copy_without_its_log_replaces_it_only_if_marked_as_moved(
     tmp_path: Path, is_marked: bool
 ) -> None:
     before, old, copy = prepared(tmp_path)

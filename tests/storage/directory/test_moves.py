@@ -63,7 +63,7 @@ def test_log_goes_on_in_the_other_directory_with_all_it_had(tmp_path: Path) -> N
     again.close()
 
 
-def test_what_is_appended_cut_and_given_up_meanwhile_is_followed(tmp_path: Path) -> None:
+def test_appends_truncations_and_deletions_during_a_move_are_copied(tmp_path: Path) -> None:
     logs = opened(tmp_path)
     log = filled(logs)
     move = begin(logs)
@@ -95,7 +95,7 @@ def test_copy_that_is_behind_the_start_of_the_log_begins_there(tmp_path: Path) -
     logs.close()
 
 
-def test_history_of_a_crash_that_was_written_anew_is_not_kept(tmp_path: Path) -> None:
+def test_records_rewritten_during_a_move_replace_the_copied_ones(tmp_path: Path) -> None:
     """The log lost its tail, and another leader wrote others at the same offsets."""
     logs = opened(tmp_path)
     log = filled(logs)
@@ -203,7 +203,7 @@ def test_names_that_are_too_long_and_delayed_records_do_not_move(tmp_path: Path)
     logs.close()
 
 
-def test_what_a_follower_was_writing_is_void_once_the_log_has_moved(tmp_path: Path) -> None:
+def test_a_followers_pending_append_is_void_once_the_log_has_moved(tmp_path: Path) -> None:
     logs = opened(tmp_path)
     log = filled(logs)
     move = begin(logs)

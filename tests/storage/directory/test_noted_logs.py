@@ -51,7 +51,7 @@ def test_a_log_with_flush_ms_is_flushed(
     assert log.recovery_point == 2
 
 
-def test_a_log_that_has_no_flush_ms_any_more_is_not(logs: LogDirectories) -> None:
+def test_a_log_whose_flush_ms_was_unset_is_not_flushed(logs: LogDirectories) -> None:
     log = logs.create("flights", 0, UUID(int=9), TIMED, NOW_MS)
     logs.configure(log, DEFAULT)
     append(log, batch(2))
@@ -60,7 +60,7 @@ def test_a_log_that_has_no_flush_ms_any_more_is_not(logs: LogDirectories) -> Non
     assert log.recovery_point == 0
 
 
-def test_a_log_that_is_deleted_is_not(logs: LogDirectories) -> None:
+def test_a_deleted_log_with_flush_ms_is_not_flushed(logs: LogDirectories) -> None:
     log = logs.create("flights", 0, UUID(int=9), TIMED, NOW_MS)
     append(log, batch(2))
     logs.delete("flights", 0, NOW_MS)

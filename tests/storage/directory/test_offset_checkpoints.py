@@ -43,7 +43,7 @@ def content(logs: LogDirectories) -> dict[tuple[str, int], int]:
     return decode_offsets((Path(logs.directories[0].path) / NAME).read_bytes())
 
 
-def test_what_has_not_changed_is_not_written_again(logs: LogDirectories) -> None:
+def test_an_unchanged_checkpoint_is_not_written_again(logs: LogDirectories) -> None:
     (Path(logs.directories[0].path) / NAME).write_bytes(b"touched")
 
     written = logs.checkpoint_recovery_points()
@@ -143,7 +143,7 @@ def test_logs_that_come_and_go_are_written(logs: LogDirectories) -> None:
     assert content(logs) == {("flights", 1): 2, ("hotels", 0): 0}
 
 
-def test_a_clean_stop_writes_whatever_somebody_did_to_the_file(logs: LogDirectories) -> None:
+def test_a_clean_stop_always_writes_the_checkpoint(logs: LogDirectories) -> None:
     path = Path(logs.directories[0].path) / NAME
     path.write_bytes(b"touched")
 
@@ -152,7 +152,7 @@ def test_a_clean_stop_writes_whatever_somebody_did_to_the_file(logs: LogDirector
     assert decode_offsets(path.read_bytes()) == {("flights", 0): 2, ("flights", 1): 2}
 
 
-def test_what_a_crash_kept_of_a_deleted_log_is_not_believed_of_the_next(tmp_path: Path) -> None:
+def test_a_deleted_logs_checkpointed_start_does_not_apply_to_its_successor(tmp_path: Path) -> None:
     directories = open_directories(tmp_path)
     directories.load(lambda _: CONFIG)
     deleted = directories.create("flights", 0, UUID(int=9), CONFIG, NOW_MS)

@@ -31,7 +31,7 @@ def written(path: Path, content: bytes) -> CheckedPages:
 
 @settings(max_examples=50)
 @given(st.data())
-def test_any_stretch_can_be_read(
+def test_any_byte_range_can_be_read(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     content = bytes(index * 7 % 251 for index in range(data.draw(st.integers(1, 20_000))))

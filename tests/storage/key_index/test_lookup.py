@@ -115,7 +115,7 @@ def test_all_segments_are_searched_in_order(log: Log, *, has_indexes: bool) -> N
 
 @pytest.mark.parametrize("has_indexes", [False, True])
 @pytest.mark.parametrize("limits", [LookupLimits(7, 1 << 20, 1), LookupLimits(1000, 9, 1)])
-def test_what_a_limit_cut_off_is_found_from_next_on(
+def test_a_limited_look_up_continues_from_its_next_offset(
     log: Log, limits: LookupLimits, *, has_indexes: bool
 ) -> None:
     if has_indexes:
@@ -191,7 +191,7 @@ def test_a_log_that_is_cut_or_deleted_meanwhile_is_noticed(log: Log) -> None:
             path.rename(f"{path}.deleted")
 
 
-def test_an_index_goes_with_what_it_indexed(log: Log, tmp_path: Path) -> None:
+def test_a_key_index_is_removed_with_its_segment(log: Log, tmp_path: Path) -> None:
     index_closed_segments(log)
     directory = Path(log.path)
     bases = log.segments.base_offsets.copy()
@@ -217,7 +217,7 @@ def test_an_index_goes_with_what_it_indexed(log: Log, tmp_path: Path) -> None:
     assert not list(directory.glob("*.keyindex"))
 
 
-def test_compaction_leaves_no_index_of_what_it_replaced(tmp_path: Path) -> None:
+def test_compaction_removes_key_indexes_of_replaced_segments(tmp_path: Path) -> None:
     log = new_log(tmp_path, COMPACTED)
     for number in range(100):
         append(log, keyed([(b"key-%d" % (number % 30), b"%d" % number)]))
@@ -233,7 +233,7 @@ def test_compaction_leaves_no_index_of_what_it_replaced(tmp_path: Path) -> None:
     assert (report.segments_without_index, report.damaged) == (1, ())
 
 
-def test_an_index_that_survived_a_swap_of_others_is_not_believed(tmp_path: Path) -> None:
+def test_a_key_index_of_a_segment_compacted_by_others_is_not_used(tmp_path: Path) -> None:
     """As when Apache Kafka, which does not know it, has compacted the log."""
     log = new_log(tmp_path, COMPACTED)
     for number in range(100):

@@ -163,7 +163,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_index_is_not_believed(tmp_path: Path, name: str) -> None:
+def test_a_damaged_key_index_is_not_used(tmp_path: Path, name: str) -> None:
     segment = OneSegment(tmp_path)
     segment.fill(many(1000, 500))
     segment.build()
@@ -177,7 +177,7 @@ def test_a_damaged_index_is_not_believed(tmp_path: Path, name: str) -> None:
     assert not found.has_index
 
 
-def test_an_index_that_must_not_be_read_is_done_without(
+def test_a_search_works_without_an_unreadable_index(
     tmp_path: Path,
 ) -> None:
     segment = OneSegment(tmp_path)
@@ -250,7 +250,7 @@ def test_a_segment_that_is_deleted_while_it_is_searched_is_searched_to_its_end(
         segment.search(Query(b"key-00000919", None))
 
 
-def test_a_length_that_cannot_be_is_no_reason_to_take_memory(tmp_path: Path) -> None:
+def test_an_impossible_batch_length_allocates_nothing(tmp_path: Path) -> None:
     segment = OneSegment(tmp_path)
     segment.fill(many(20, 500))
     segment.data[8:12] = (2**31 - 1).to_bytes(4, "big")

@@ -68,7 +68,7 @@ def test_flush_is_due_when_its_time_has_passed_and_there_is_something(tmp_path: 
     assert not log.flushes.is_due(1099, 50)
 
 
-def test_what_is_appended_while_a_flush_waits_is_not_flushed(tmp_path: Path) -> None:
+def test_records_appended_after_the_start_of_a_flush_are_not_covered(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     append(log, batch(2))
     flush = log.flushes.start()
@@ -183,7 +183,7 @@ def test_a_file_that_is_flushed_may_be_let_go_meanwhile(tmp_path: Path) -> None:
     flush()
 
 
-def test_a_deleted_log_says_so(tmp_path: Path) -> None:
+def test_flushing_a_deleted_log_raises_deleted_log_error(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     append(log, batch(2))
     flush = log.flushes.start_for_records(0)

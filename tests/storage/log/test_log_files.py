@@ -65,7 +65,7 @@ def test_files_that_are_let_go_are_opened_again(tmp_path: Path) -> None:
     assert all_offsets(log) == [0, 1]
 
 
-def test_nothing_can_be_done_in_the_place_of_a_deleted_log(tmp_path: Path) -> None:
+def test_changes_to_a_deleted_log_raise_deleted_log_error(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     directory = log.directory
 

@@ -81,7 +81,9 @@ def test_log_that_starts_over_is_empty_and_committed_there(
     assert shown(offsets) == then
 
 
-def test_flush_that_began_before_a_cut_says_nothing(offsets: LogOffsets) -> None:
+def test_a_flush_begun_before_a_truncation_does_not_raise_the_recovery_point(
+    offsets: LogOffsets,
+) -> None:
     before = offsets.truncations
     offsets.raise_recovery_point(45, before)
     offsets.raise_recovery_point(35, before)
@@ -93,7 +95,7 @@ def test_flush_that_began_before_a_cut_says_nothing(offsets: LogOffsets) -> None
     assert offsets.recovery_point == 32
 
 
-def test_everything_is_flushed_once_somebody_has_waited_for_it(offsets: LogOffsets) -> None:
+def test_a_completed_wait_moves_the_recovery_point_to_the_log_end(offsets: LogOffsets) -> None:
     offsets.note_flushed()
 
     assert offsets.recovery_point == 50
@@ -116,7 +118,7 @@ def test_compaction_may_have_to_begin_again_earlier(offsets: LogOffsets) -> None
         (10, 50, 30, 40, 51),
     ],
 )
-def test_offsets_that_no_log_can_have_are_a_mistake(impossible: tuple[int, ...]) -> None:
+def test_impossible_log_offsets_are_an_assertion_error(impossible: tuple[int, ...]) -> None:
     with pytest.raises(AssertionError):
         LogOffsets(*impossible)
 
@@ -133,7 +135,7 @@ def test_offsets_that_no_log_can_have_are_a_mistake(impossible: tuple[int, ...])
         pytest.param(lambda offsets: offsets.note_cleaned(51), id="cleaned past the end"),
     ],
 )
-def test_moves_that_nothing_justifies_are_a_mistake(
+def test_unjustified_offset_moves_are_an_assertion_error(
     offsets: LogOffsets, move: Callable[[LogOffsets], object]
 ) -> None:
     with pytest.raises(AssertionError):

@@ -65,7 +65,7 @@ def test_nothing_is_cut_at_the_end_but_an_epoch_without_records(log: Log) -> Non
     assert (log.log_end_offset, log.offsets.truncations) == (20, 0)
 
 
-def test_cut_below_the_recovery_point_is_told_to_the_directory(log: Log) -> None:
+def test_truncation_below_the_recovery_point_notifies_the_directory(log: Log) -> None:
     cuts: list[int] = []
     log.directory.on_cut = lambda: cuts.append(log.recovery_point)
     append(log, batch(2), epoch=1)
@@ -97,7 +97,7 @@ def test_log_starts_over_where_its_leader_begins(log: Log, tmp_path: Path) -> No
     ]
 
 
-def test_producers_who_know_more_than_the_log_holds_are_a_mistake(
+def test_producer_state_ahead_of_the_log_is_an_assertion_error(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ahead = ProducerState()

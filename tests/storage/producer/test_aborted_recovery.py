@@ -102,7 +102,7 @@ def test_index_goes_with_its_segment(tmp_path: Path, log: Log) -> None:
     assert index_files(tmp_path) == []
 
 
-def test_search_finds_what_overlaps_and_says_when_it_is_all(tmp_path: Path) -> None:
+def test_search_returns_overlapping_transactions_and_whether_it_is_complete(tmp_path: Path) -> None:
     index = AbortedIndex(LocalFileSystem(), str(tmp_path), 0)
     entries = [
         AbortedTransaction(producer_id, first, first + 15, max(0, first - 5))

@@ -149,7 +149,7 @@ def test_the_walk_ends_where_it_costs_too_much(tmp_path: Path) -> None:
     assert remembered(log) == [4 * MOST_HEADERS + 4]
 
 
-def test_nothing_is_read_again_for_who_sends_out_of_order(tmp_path: Path) -> None:
+def test_out_of_order_batches_cause_no_second_read(tmp_path: Path) -> None:
     log = new_log(tmp_path, TopicConfig())
     for number in UNDER_WAY:
         send(log, 2 * number)

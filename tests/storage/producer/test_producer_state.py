@@ -261,7 +261,7 @@ def test_truncation_takes_producer_state_back(tmp_path: Path) -> None:
     assert append(log, batch(1, producer=Producer(7, 0, 25))).first_offset == 25
 
 
-def test_what_one_log_knows_of_producers_is_unknown_to_others(tmp_path: Path) -> None:
+def test_producer_state_is_separate_for_each_log(tmp_path: Path) -> None:
     one, other = new_log(tmp_path / "one"), new_log(tmp_path / "other")
     append(one, batch(1, producer=Producer(7, is_transactional=True)))
     append(one, batch(1, producer=Producer(8, is_transactional=True)))

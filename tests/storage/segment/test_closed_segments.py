@@ -79,7 +79,7 @@ DAMAGES: dict[Callable[[Path], None], int] = {
 
 @pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "unclean"])
 @pytest.mark.parametrize("damage", [*DAMAGES, all_is_gone])
-def test_what_is_left_of_a_closed_segment_is_served_and_one_line_tells_what_is_missing(
+def test_the_rest_of_a_damaged_closed_segment_is_served_and_the_loss_logged_once(
     tmp_path: Path,
     bases: Sequence[int],
     damage: Callable[[Path], None],
@@ -139,7 +139,7 @@ def test_a_segment_that_is_gone_from_what_recovery_reads_is_an_error(
 
 
 @pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "unclean"])
-def test_what_lies_before_the_log_start_offset_is_not_missing(
+def test_segments_before_the_log_start_offset_are_not_missed(
     tmp_path: Path, bases: Sequence[int], is_clean: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     segment_path(tmp_path, bases[1]).unlink()

@@ -61,7 +61,7 @@ def test_everything_appended_is_there_after_a_crash(tmp_path: Path) -> None:
     assert again.topic_id == log.topic_id
 
 
-def test_torn_tail_is_cut_and_said(tmp_path: Path) -> None:
+def test_a_torn_tail_is_truncated_and_reported(tmp_path: Path) -> None:
     log = fill(tmp_path)
     last_size = log.read(78, 1, 80).first_batch_size
     path = newest(tmp_path, ".log")
@@ -124,7 +124,7 @@ def test_segments_after_an_unsound_one_go_too(tmp_path: Path) -> None:
     assert append(again, batch(1)).first_offset == again.log_end_offset - 1
 
 
-def test_only_what_was_not_flushed_is_read(tmp_path: Path) -> None:
+def test_recovery_reads_only_unflushed_records(tmp_path: Path) -> None:
     log = fill(tmp_path)
     log.flush()
     point = log.recovery_point
@@ -284,7 +284,7 @@ def test_epoch_that_begins_at_the_end_is_kept_and_one_beyond_is_not(tmp_path: Pa
     assert reopen(tmp_path, **HINTS)[0].epochs.entries() == [(0, 0), (3, 2)]
 
 
-def test_damaged_topic_id_is_said_and_nothing_lost(tmp_path: Path) -> None:
+def test_a_damaged_topic_id_is_reported_and_loses_no_record(tmp_path: Path) -> None:
     fill(tmp_path)
     (tmp_path / "flights-0" / "partition.metadata").write_text("version: 0\n")
 

@@ -103,7 +103,7 @@ def test_others_are_served_while_a_segment_is_walked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("codec", "size"), [(Codec.GZIP, 100), (Codec.NONE, SMALL_BYTES)])
-def test_what_takes_long_to_look_through_is_handed_out(
+def test_a_slow_part_of_a_time_search_is_returned_as_work(
     tmp_path: Path, codec: Codec, size: int
 ) -> None:
     log = new_log(tmp_path, dataclasses.replace(SMALL, segment_bytes=1 << 20))

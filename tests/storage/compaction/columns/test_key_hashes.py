@@ -24,7 +24,7 @@ def pairs(hashes: KeyHashes) -> list[tuple[int, int]]:
 
 
 @given(keys=KEYS)
-def test_a_hash_is_that_of_the_key_wherever_and_with_whatever_others_it_stands(
+def test_a_keys_hash_does_not_depend_on_its_neighbours(
     keys: list[bytes],
 ) -> None:
     together = pairs(hashes_of(keys))
@@ -34,7 +34,7 @@ def test_a_hash_is_that_of_the_key_wherever_and_with_whatever_others_it_stands(
 
 
 @given(key=st.binary(max_size=20))
-def test_a_hash_is_the_sum_that_is_said(key: bytes) -> None:
+def test_a_hash_is_the_documented_sum(key: bytes) -> None:
     count = 3 * (2 + MOST_WORDS)
     drawn = shake_256(SEED).digest(8 * count)
     factors = [int.from_bytes(drawn[at : at + 8], "little") for at in range(0, 8 * count, 8)]

@@ -52,7 +52,7 @@ def test_of_each_key_the_offset_noted_last_is_found(
     noted=st.lists(st.sampled_from([b"a", b"b", b"c"])),
     asked=st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"e"])),
 )
-def test_a_key_is_new_once_unless_it_is_there(noted: list[bytes], asked: list[bytes]) -> None:
+def test_a_key_is_reported_new_once_unless_noted(noted: list[bytes], asked: list[bytes]) -> None:
     found = OffsetMap.within(24 * 100, 0.9, 100, (0, 100))
     note(found, ((key, index) for index, key in enumerate(noted)))
 

@@ -68,7 +68,7 @@ def test_columns_say_what_a_reader_of_whole_records_finds(
 
 
 @given(batches=BATCHES, data=st.data())
-def test_damaged_records_are_told_and_hurt_no_other_batch(
+def test_damaged_records_are_reported_and_affect_no_other_batch(
     batches: list[tuple[list[NewRecord], int, Codec]], data: st.DataObject
 ) -> None:
     made = built(batches)
@@ -91,7 +91,7 @@ def test_damaged_records_are_told_and_hurt_no_other_batch(
                 assert starts[1:] == ends[:-1]
 
 
-def test_a_batch_whose_checksum_is_wrong_is_told() -> None:
+def test_a_batch_with_a_wrong_checksum_is_reported() -> None:
     made = built([([NewRecord(1, b"key", b"value")], 3, codec) for codec in Codec])
     for batch in made[1:]:
         batch[-1] ^= 1
@@ -104,7 +104,7 @@ def test_a_batch_whose_checksum_is_wrong_is_told() -> None:
 
 
 @pytest.mark.parametrize("count", [-5, 0, 19, 21, 2**31 - 1])
-def test_a_count_of_records_that_is_not_the_true_one_is_told(count: int) -> None:
+def test_a_wrong_record_count_is_reported(count: int) -> None:
     batch = build_batch([NewRecord(1, b"key", b"value")] * 20)
     batch[57:61] = count.to_bytes(4, "big", signed=True)
     crc = compute_crc(batch, 0, len(batch))
@@ -117,7 +117,9 @@ def test_a_count_of_records_that_is_not_the_true_one_is_told(count: int) -> None
 
 
 @pytest.mark.interpreted
-def test_only_so_many_are_opened_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_opened_together_are_bounded_by_records_and_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     batch = build_batch([NewRecord(1, b"key", b"value")] * (MOST_RECORDS // 2))
     header = parse_header(batch)
 
