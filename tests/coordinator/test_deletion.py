@@ -207,7 +207,7 @@ def test_group_of_offsets_goes_with_the_last_of_them_even_without_its_own_tombst
     assert harness.shard.find(GROUP) is None
 
 
-def test_group_that_somebody_is_about_to_join_stays(harness: Harness) -> None:
+def test_a_group_with_a_pending_member_does_not_expire(harness: Harness) -> None:
     harness.commit(1)
     pending = harness.join().response.member_id
     harness.advance(0)

@@ -45,7 +45,7 @@ def test_a_pattern_that_would_be_tried_in_all_ways_is_tried_in_one() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(", "a**", "(?=a)", r"(a)\1", "a{1001}", "[b-a]"])
-def test_what_does_not_compile_is_refused(pattern: str) -> None:
+def test_a_pattern_that_does_not_compile_is_refused(pattern: str) -> None:
     with pytest.raises(ApiError, match="is not a valid regular expression") as refusal:
         Pattern(pattern, LONGEST)
     assert refusal.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION

@@ -10,7 +10,7 @@ from protocol.errors import ErrorCode
 from tests.coordinator.harness import GROUP, Harness
 
 
-def test_new_member_is_told_its_id_first() -> None:
+def test_a_new_member_gets_member_id_required_with_its_id() -> None:
     harness = Harness()
     answer = harness.join(client_id="billing", version=4)
     assert answer.error is ErrorCode.MEMBER_ID_REQUIRED
@@ -136,7 +136,7 @@ def test_without_initial_delay_the_first_member_is_answered_by_the_next_tick() -
     assert answer.response.generation_id == 1
 
 
-def test_follower_that_rejoins_unchanged_is_told_the_present_generation() -> None:
+def test_a_follower_that_rejoins_unchanged_gets_the_current_generation() -> None:
     harness = Harness()
     _, follower = harness.stable_group(2)
     answer = harness.join(follower)

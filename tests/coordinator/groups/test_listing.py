@@ -34,7 +34,7 @@ def test_groups_are_listed_by_state_and_type_without_letter_case(
     assert {group.group_id for group in harness.shard.handle_list(states, types)} == expected
 
 
-def test_listed_group_says_what_it_is(harness: Harness) -> None:
+def test_a_listed_group_has_protocol_type_state_and_type(harness: Harness) -> None:
     by_id = {group.group_id: group for group in harness.shard.handle_list([], [])}
     stable, empty = by_id[GROUP], by_id["offsets only"]
     assert (stable.protocol_type, stable.group_state) == ("consumer", "Stable")

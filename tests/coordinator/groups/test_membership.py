@@ -13,7 +13,7 @@ def state_of(harness: Harness) -> GroupState | None:
     return None if group is None else group.state
 
 
-def test_heartbeat_says_what_a_member_must_know() -> None:
+def test_heartbeat_answers_by_member_generation_and_state() -> None:
     harness = Harness()
     leader, follower = harness.stable_group(2)
     assert harness.heartbeat(leader, 1) is ErrorCode.NONE

@@ -53,7 +53,7 @@ def test_new_member_that_waits_is_kept_as_the_wall_clock_is_set_forward() -> Non
     assert waiting.error is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_nobody_is_removed_as_the_wall_clock_is_set_forward() -> None:
+def test_setting_the_wall_clock_forward_removes_no_member() -> None:
     harness = Harness()
     members = harness.stable_group(2, session_ms=10_000)
 

@@ -46,7 +46,7 @@ def test_restarted_leader_skips_the_assignment_from_version_9() -> None:
     assert len(answer.response.members) == 2
 
 
-def test_restarted_leader_is_not_told_that_it_leads_before_version_9() -> None:
+def test_a_restarted_leader_is_not_named_leader_before_version_9() -> None:
     harness = Harness()
     leader, _ = stable(harness, "a", "b")
     answer = harness.join(instance="a", version=8)

@@ -53,7 +53,7 @@ def test_late_follower_gets_the_stored_assignment() -> None:
     assert harness.sync(follower, 1).response.assignment == b"F"
 
 
-def test_sync_while_members_rejoin_is_told_so() -> None:
+def test_sync_while_members_rejoin_answers_rebalance_in_progress() -> None:
     harness = Harness()
     leader, follower = harness.stable_group(2)
     harness.join(leader)
@@ -101,7 +101,7 @@ def test_leader_that_never_syncs_is_dropped_and_the_parked_follower_leads_next()
     assert harness.join(follower).response.leader == follower
 
 
-def test_everybody_synced_means_nobody_is_dropped_later() -> None:
+def test_no_member_is_dropped_after_all_have_synced() -> None:
     harness = Harness()
     members = harness.stable_group(2, session_ms=600_000, rebalance_ms=20_000)
     harness.advance(100_000)

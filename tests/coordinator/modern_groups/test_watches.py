@@ -100,7 +100,7 @@ def test_silent_member_is_removed_whatever_the_wall_clock_shows(
 
 
 @PAIRS
-def test_nobody_is_removed_as_the_wall_clock_is_set_forward(pair_of: Callable[[], Pair]) -> None:
+def test_setting_the_wall_clock_forward_removes_no_member(pair_of: Callable[[], Pair]) -> None:
     pair = pair_of()
 
     for _ in range(12):

@@ -16,7 +16,7 @@ EPOCHS = 9
 """The first version of OffsetCommit with member epochs."""
 
 
-def test_commit_of_an_earlier_epoch_counts_for_what_was_owned_then() -> None:
+def test_a_commit_of_an_earlier_epoch_counts_for_partitions_owned_then() -> None:
     harness = consumer_harness(orders=2)
     a, b = Member(harness, "a", ["orders"]), Member(harness, "b", ["orders"])
     a.join()
@@ -39,7 +39,7 @@ def test_commit_of_an_earlier_epoch_counts_for_what_was_owned_then() -> None:
     assert harness.commit(5, version=EPOCHS) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_transactional_commit_is_told_in_words_of_the_classic_protocol() -> None:
+def test_a_stale_transactional_commit_answers_illegal_generation() -> None:
     harness = consumer_harness(orders=2)
     a = Member(harness, "a", ["orders"])
     a.join()
@@ -51,7 +51,7 @@ def test_transactional_commit_is_told_in_words_of_the_classic_protocol() -> None
     assert present is ErrorCode.NONE
 
 
-def test_tools_may_commit_while_nobody_is_a_member() -> None:
+def test_an_empty_group_accepts_commits_of_tools() -> None:
     harness = consumer_harness(orders=2)
     a = Member(harness, "a", ["orders"])
     a.join()

@@ -156,7 +156,7 @@ def test_offsets_of_members_that_are_no_consumers_cannot_be_deleted() -> None:
     assert delete_offset(harness, "orders") is ErrorCode.NON_EMPTY_GROUP
 
 
-def test_offsets_cannot_be_deleted_while_consumers_do_not_say_what_they_consume() -> None:
+def test_offsets_cannot_be_deleted_while_subscriptions_are_unknown() -> None:
     harness = Harness()
     (member,) = harness.stable_group(1, protocols={"range": b"not a subscription"})
     harness.commit(1, member_id=member, generation=1)

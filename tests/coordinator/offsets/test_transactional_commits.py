@@ -49,7 +49,7 @@ def test_abort_drops_the_position() -> None:
     assert harness.fetch().committed_offset == 1
 
 
-def test_who_wants_stable_positions_is_told_to_ask_again() -> None:
+def test_offset_fetch_with_require_stable_answers_unstable_offset_commit() -> None:
     harness = Harness()
     harness.commit(1, partition=1)
     harness.commit_in_transaction(2)
@@ -63,7 +63,7 @@ def test_who_wants_stable_positions_is_told_to_ask_again() -> None:
     assert harness.fetch(require_stable=True).committed_offset == 2
 
 
-def test_all_positions_of_a_group_leave_out_what_was_never_committed() -> None:
+def test_fetching_all_offsets_omits_partitions_never_committed() -> None:
     harness = Harness()
     harness.commit(1, partition=1)
     harness.commit_in_transaction(2, partition=1)
@@ -87,7 +87,7 @@ def test_commit_outside_the_transaction_that_came_later_counts() -> None:
     assert harness.fetch().committed_offset == 5
 
 
-def test_of_two_transactions_the_later_position_counts_whichever_ends_first() -> None:
+def test_of_two_transactional_offsets_the_later_one_counts() -> None:
     harness = Harness()
     harness.commit_in_transaction(2, producer_id=7)
     harness.commit_in_transaction(3, producer_id=8)
@@ -141,7 +141,7 @@ def test_generation_of_a_group_that_does_not_exist_is_illegal() -> None:
         ("", -1, None, NONE),
     ],
 )
-def test_who_names_a_member_must_be_one_of_the_present_generation(
+def test_a_transactional_commit_checks_member_generation_and_instance(
     member_id: str, generation: int, instance: str | None, error: ErrorCode
 ) -> None:
     harness = Harness()

@@ -74,7 +74,7 @@ def test_members_that_subscribe_alike_share_evenly(
     ),
     sizes,
 )
-def test_members_get_what_they_subscribe_to(
+def test_members_are_assigned_only_subscribed_topics(
     members: dict[str, set[UUID]], counts: list[int]
 ) -> None:
     targets = assigned(members, {}, counts)
@@ -87,13 +87,13 @@ def test_members_get_what_they_subscribe_to(
 
 
 @given(st.sets(st.sampled_from(MEMBERS), min_size=1), sizes)
-def test_nobody_moves_without_reason(names: set[str], counts: list[int]) -> None:
+def test_an_unchanged_group_keeps_its_assignment(names: set[str], counts: list[int]) -> None:
     members = {name: set(TOPICS) for name in names}
     first = assigned(members, {}, counts)
     assert assigned(members, first, counts) == first
 
 
-def test_who_joins_takes_only_what_is_too_much_for_the_others() -> None:
+def test_a_new_member_takes_only_surplus_partitions() -> None:
     members = {name: {TOPICS[0]} for name in "ab"}
     before = assigned(members, {}, [6, 0])
     after = assigned({**members, "c": {TOPICS[0]}}, before, [6, 0])

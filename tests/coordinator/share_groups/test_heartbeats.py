@@ -44,7 +44,7 @@ def test_a_partition_is_read_once_it_has_state() -> None:
     assert len(shares.harness.log) == length, "a heartbeat that changes nothing stores nothing"
 
 
-def test_an_assignment_whose_answer_was_lost_is_told_again() -> None:
+def test_an_assignment_whose_answer_was_lost_is_sent_again() -> None:
     shares = share_harness(t=2)
     shares.beat("a", "t")
     shares.initialise()
@@ -116,7 +116,7 @@ def test_topics_that_grow_or_appear_are_initialised_too() -> None:
     assert shares.told["a"] == {"t": [0, 1, 2], "later": [0]}
 
 
-def test_what_another_member_adds_to_what_is_subscribed_is_initialised() -> None:
+def test_topics_added_by_another_members_subscription_are_initialised() -> None:
     shares = share_harness(t=1, u=1)
     shares.beat("a", "t")
     shares.settle("a")
@@ -126,7 +126,7 @@ def test_what_another_member_adds_to_what_is_subscribed_is_initialised() -> None
     assert shares.told == {"a": {"t": [0]}, "b": {"u": [0]}}
 
 
-def test_what_was_not_initialised_is_asked_for_again() -> None:
+def test_a_failed_initialisation_is_requested_again() -> None:
     shares = share_harness(t=1)
     shares.beat("a", "t")
     shares.initialise(failing=True)
@@ -142,7 +142,7 @@ def test_what_was_not_initialised_is_asked_for_again() -> None:
     assert len(shares.asked) == 1
 
 
-def test_the_next_coordinator_asks_for_what_nobody_answered() -> None:
+def test_a_new_coordinator_repeats_an_unanswered_initialisation() -> None:
     shares = share_harness(t=1)
     shares.beat("a", "t")
     shares.asked.clear()
@@ -151,7 +151,7 @@ def test_the_next_coordinator_asks_for_what_nobody_answered() -> None:
     assert len(shares.asked) == 1
 
 
-def test_what_was_loaded_is_what_was_stored() -> None:
+def test_a_reloaded_share_group_equals_the_stored_one() -> None:
     shares = share_harness(t=4, u=2)
     for member in "abc":
         shares.beat(member, "t", "u")
@@ -260,9 +260,7 @@ def test_a_share_group_is_of_no_other_kind() -> None:
         ({"member_epoch": -2}, "MemberEpoch is invalid."),
     ],
 )
-def test_requests_that_are_wrong_whatever_the_group_is_like(
-    said: dict[str, Any], message: str
-) -> None:
+def test_malformed_share_group_heartbeats_are_refused(said: dict[str, Any], message: str) -> None:
     right: dict[str, Any] = {
         "group_id": GROUP,
         "member_id": "a",

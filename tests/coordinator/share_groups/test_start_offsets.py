@@ -50,7 +50,7 @@ def test_start_offsets_make_a_group_that_nobody_has_joined() -> None:
     assert shares.group.state.value == "Empty"
 
 
-def test_who_joins_meanwhile_does_not_undo_them() -> None:
+def test_a_joining_member_does_not_reset_start_offsets() -> None:
     shares = share_harness(t=2)
     harness, topic_id = shares.harness, topic_id_of(shares)
     shard = harness.shard.shares
@@ -61,7 +61,7 @@ def test_who_joins_meanwhile_does_not_undo_them() -> None:
     assert wanted.start_offsets == {(topic_id, 1): -1}
 
 
-def test_nothing_is_changed_while_somebody_reads() -> None:
+def test_start_offsets_of_a_non_empty_group_cannot_be_changed() -> None:
     shares = share_harness(t=1)
     shares.beat("a", "t")
     shard, topic_id = shares.harness.shard.shares, topic_id_of(shares)
@@ -111,7 +111,7 @@ def test_a_group_is_deleted_with_all_its_state() -> None:
     assert GROUP not in shares.harness.shard.shares
 
 
-def test_who_joins_while_state_is_forgotten_has_it_begun_after_that() -> None:
+def test_initialisation_waits_for_a_state_deletion_under_way() -> None:
     shares = with_state()
     shard = shares.harness.shard.shares
     with shard.forgetting(GROUP):

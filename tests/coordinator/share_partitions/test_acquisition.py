@@ -149,7 +149,7 @@ def test_each_record_may_have_an_acknowledgement_of_its_own() -> None:
         (300, 400, "m", ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_what_the_member_does_not_hold_is_refused(
+def test_acknowledging_records_not_acquired_is_refused(
     first: int, last: int, member: str, code: ErrorCode
 ) -> None:
     share = records()
@@ -236,7 +236,7 @@ def test_step_that_cannot_be_stored_until_the_lock_expired_releases_the_record()
     assert acquire(share, max_records=10, member_id="n") == [Acquired(0, 9, 2)]
 
 
-def test_what_was_compacted_is_archived_and_not_asked_for_again() -> None:
+def test_compacted_records_are_archived() -> None:
     share = records()
     acquire(share, max_records=20)
     acknowledge(share, 0, 19, AcknowledgeType.RELEASE)
@@ -258,7 +258,7 @@ def test_records_that_left_the_log_are_forgotten_and_late_acknowledgements_ignor
     assert share.ranges.start == 20
 
 
-def test_what_was_in_delivery_under_the_old_leader_is_available_under_the_new() -> None:
+def test_records_in_flight_at_the_old_leader_are_available_at_the_new() -> None:
     finished = StateBatch(10, 19, DeliveryState.ACKNOWLEDGED, 1)
     again = StateBatch(25, 29, DeliveryState.AVAILABLE, 2)
 
@@ -269,9 +269,7 @@ def test_what_was_in_delivery_under_the_old_leader_is_available_under_the_new() 
     assert acquire(share, max_records=500)[:2] == [Acquired(20, 24, 1), Acquired(25, 29, 3)]
 
 
-def test_what_was_stored_of_records_that_were_cut_off_does_not_hold_for_those_in_their_place() -> (
-    None
-):
+def test_state_of_truncated_records_does_not_apply_to_their_successors() -> None:
     finished = StateBatch(0, 29, DeliveryState.ACKNOWLEDGED, 1)
 
     loaded = load(StoredState(1, 0, (finished,)), 0, 20, SETTINGS)

@@ -67,7 +67,7 @@ def test_an_earlier_leader_is_refused_once_a_later_one_has_read() -> None:
     assert refused(lambda: harness.write(epochs=(1, 5))) is ErrorCode.FENCED_LEADER_EPOCH
 
 
-def test_what_began_anew_refuses_who_read_it_before() -> None:
+def test_reinitialised_state_fences_the_earlier_state_epoch() -> None:
     harness = Harness()
     harness.initialise(epoch=1)
     harness.write((0, 4, 2, 1), epochs=(1, 7), start=0)
@@ -116,7 +116,7 @@ def test_negative_epochs_are_refused() -> None:
 
 
 @pytest.mark.parametrize("batch", [(4, 3, 0, 1), (-1, 3, 0, 1)])
-def test_what_is_no_range_of_offsets_is_refused(batch: tuple[int, int, int, int]) -> None:
+def test_an_invalid_offset_range_is_refused(batch: tuple[int, int, int, int]) -> None:
     harness = Harness()
     harness.initialise()
     assert refused(lambda: harness.write(batch)) is ErrorCode.INVALID_REQUEST
@@ -133,7 +133,7 @@ def test_a_change_that_the_log_refuses_has_changed_nothing() -> None:
     assert harness.shard.find(harness.key()) == before
 
 
-def test_every_so_many_updates_a_snapshot_is_stored() -> None:
+def test_a_snapshot_is_stored_after_the_configured_updates() -> None:
     harness = Harness(ShareStateSettings(updates_per_snapshot=2))
     harness.initialise()
     for offset in range(6):
@@ -163,7 +163,7 @@ def test_the_log_is_needed_from_the_oldest_snapshot_on() -> None:
     assert not harness.reloaded().share_partitions
 
 
-def test_what_is_old_is_written_again_unless_nothing_is_new() -> None:
+def test_old_snapshots_are_rewritten_only_if_the_log_can_be_pruned() -> None:
     harness = Harness()
     harness.initialise(partition=0)
     harness.now_ms += harness.settings.cold_snapshot_interval_ms

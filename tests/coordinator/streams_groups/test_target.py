@@ -38,7 +38,7 @@ def assert_nobody_shares(group: StreamsGroup) -> None:
     assert len(given) == len(set(given))
 
 
-def test_member_does_not_keep_what_it_was_never_told() -> None:
+def test_tasks_never_sent_to_a_member_are_not_sticky() -> None:
     harness = streams_harness()
     for name, process_id in (("a", "p"), ("b", "q"), ("c", "r")):
         Member(harness, name, process_id=process_id).join()  # a is told of nothing when it joins

@@ -53,7 +53,7 @@ def test_answer_says_how_often_to_report_and_what_counts_as_restored() -> None:
     assert member.answer.acceptable_recovery_lag == 10_000
 
 
-def test_member_without_the_tags_is_told_so() -> None:
+def test_missing_client_tags_are_reported_in_the_status() -> None:
     harness = streams_harness(replace(AT_ONCE, rack_aware_assignment_tags=("zone", "rack")))
     member = Member(harness, "a")
     member.join(client_tags=[StreamsGroupKeyValue(key="zone", value="z")])

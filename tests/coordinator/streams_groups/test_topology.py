@@ -100,7 +100,7 @@ def test_fixed_repartition_topic_does_not_give_way() -> None:
     assert "[3] of repartition topic [r]" in found.problem.detail
 
 
-def test_internal_topic_with_another_count_is_told() -> None:
+def test_an_internal_topic_with_a_wrong_partition_count_is_reported() -> None:
     found = configured(part("0", ["one"], changelogs=[internal("c")]), one=6, c=5)
 
     assert found.problem is not None

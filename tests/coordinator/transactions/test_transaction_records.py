@@ -27,7 +27,7 @@ FORMATS = pytest.mark.parametrize("version", [0, 1, 2])
 
 @FORMATS
 @pytest.mark.parametrize("transaction", [ONGOING, EMPTY])
-def test_what_is_written_is_read(version: int, transaction: Transaction) -> None:
+def test_transaction_records_are_decoded_as_encoded(version: int, transaction: Transaction) -> None:
     record_format = TransactionFormat(lambda: version)
     record = TransactionRecord("t", transaction)
     read = record_format.decode(
@@ -89,6 +89,6 @@ def test_a_key_of_another_kind_is_passed_over() -> None:
         (b"\0\0\0\1t", b"\0\0" + bytes(10)),
     ],
 )
-def test_damage_is_told(key: bytes, value: bytes) -> None:
+def test_damaged_transaction_records_are_refused(key: bytes, value: bytes) -> None:
     with pytest.raises(DecodeError):
         TransactionFormat(lambda: 2).decode(key, value)

@@ -98,7 +98,7 @@ def test_initialising_at_the_last_epoch_gives_a_new_id() -> None:
     assert identity(shard.initialise()) == (old[0] + 1, 0)
 
 
-def test_who_hears_late_of_a_new_id_is_let_through() -> None:
+def test_a_retried_init_with_the_previous_producer_id_is_accepted() -> None:
     shard = Harness()
     old = shard.begin(LAST)
     new = identity(shard.initialise(old))
@@ -213,7 +213,7 @@ def test_an_abort_that_was_decided_meanwhile_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("state", [S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
-def test_an_id_that_is_not_used_is_forgotten(state: TransactionState) -> None:
+def test_an_unused_transactional_id_expires(state: TransactionState) -> None:
     shard = Harness(TransactionSettings(id_expiration_ms=5_000))
     shard.begin()
     shard.put(state=state)
@@ -246,7 +246,7 @@ def test_an_open_transaction_is_never_forgotten(state: TransactionState) -> None
         (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_what_the_log_refuses_changes_nothing(refusal: ErrorCode, told: ErrorCode) -> None:
+def test_a_refused_append_changes_no_transaction(refusal: ErrorCode, told: ErrorCode) -> None:
     shard = Harness()
     producer = shard.begin()
     shard.add(producer, FLIGHTS)
@@ -263,7 +263,7 @@ def test_what_the_log_refuses_changes_nothing(refusal: ErrorCode, told: ErrorCod
     assert shard.end(producer).error is ErrorCode.NONE
 
 
-def test_nobody_is_told_and_nothing_is_marked_before_it_is_committed() -> None:
+def test_answers_and_markers_wait_for_the_commit() -> None:
     shard = Harness()
     producer = shard.begin()
     shard.add(producer, FLIGHTS)
@@ -286,7 +286,7 @@ def test_nobody_is_told_and_nothing_is_marked_before_it_is_committed() -> None:
 
 @VERSIONS
 @pytest.mark.parametrize("commit", [True, False])
-def test_who_takes_over_completes_what_was_decided(version: int, commit: bool) -> None:
+def test_a_new_coordinator_completes_prepared_transactions(version: int, commit: bool) -> None:
     shard = Harness()
     producer = shard.begin()
     shard.add(producer, FLIGHTS, HOTELS, version=version)

@@ -53,13 +53,13 @@ def test_names_are_those_that_clients_know() -> None:
     ]
 
 
-def test_only_what_rests_is_forgotten() -> None:
+def test_only_empty_and_completed_transactions_expire() -> None:
     assert set(EXPIRABLE) == {S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT}
 
 
 @pytest.mark.parametrize("state", TransactionState)
 @pytest.mark.parametrize("event", TransactionEvent)
-def test_a_step_that_is_not_in_the_table_is_our_mistake(
+def test_a_transition_missing_from_the_table_raises(
     state: TransactionState, event: TransactionEvent
 ) -> None:
     steps = {

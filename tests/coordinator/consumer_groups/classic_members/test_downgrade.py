@@ -36,7 +36,7 @@ def mixed_group() -> tuple[Harness, list[ClassicMember], Member]:
 
 
 @pytest.mark.parametrize("how", ["leave", "expire"])
-def test_others_rebalance_in_the_classic_way(how: str) -> None:
+def test_classic_members_rebalance_after_the_last_consumer_member_left(how: str) -> None:
     harness, classic, member = mixed_group()
     one = classic[0]
     harness.commit(7, member_id=one.member_id, generation=one.generation)
@@ -62,7 +62,7 @@ def test_others_rebalance_in_the_classic_way(how: str) -> None:
     assert group.generation == epoch + 1
 
 
-def test_the_record_holds_what_everybody_has() -> None:
+def test_the_downgrade_record_holds_every_members_assignment() -> None:
     harness, classic, member = mixed_group()
     member.leave()
 
@@ -75,7 +75,7 @@ def test_the_record_holds_what_everybody_has() -> None:
     assert loaded.shard.consumers.groups.find(GROUP) is None
 
 
-def test_nobody_gets_what_a_member_has_kept_that_was_to_give_it_up() -> None:
+def test_partitions_a_classic_member_still_holds_are_not_assigned_to_others() -> None:
     """It is a consumer group, a classic one, and a consumer group again before the member knows."""
     harness, [classic] = classic_group(1)
     assert classic.count == PARTITIONS
@@ -111,7 +111,7 @@ def test_others_rebalance_though_the_coordinator_dies_before_they_do() -> None:
     assert [again.heartbeat(each.member_id, each.generation) for each in classic] == [0, 0]
 
 
-def test_generation_of_later_is_no_downgrade_where_compaction_has_removed_that() -> None:
+def test_a_later_generation_is_no_downgrade_after_compaction() -> None:
     harness, classic, member = mixed_group()
     member.leave()
     one = classic[0]
@@ -182,7 +182,7 @@ def test_static_member_goes_back_and_keeps_its_partitions() -> None:
     assert new.heartbeat() is ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_static_member_that_wants_something_else_is_rebalanced() -> None:
+def test_a_static_member_with_another_subscription_is_rebalanced() -> None:
     harness = consumer_harness(orders=PARTITIONS, other=1)
     Member(harness, "c", [TOPIC], instance_id="i").join()
     old = ClassicMember(harness, ["other"], instance_id="i")
@@ -210,7 +210,7 @@ def test_an_administrator_removes_members_of_both_protocols_at_once() -> None:
     assert two.leave() is ErrorCode.NONE
 
 
-def test_requests_of_strangers_are_refused() -> None:
+def test_classic_requests_of_unknown_and_stale_members_are_refused() -> None:
     harness, [one, _], member = mixed_group()
     stranger = replace(one, member_id="nobody")
 

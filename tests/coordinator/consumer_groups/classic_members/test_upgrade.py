@@ -61,7 +61,7 @@ def test_members_keep_what_they_own_until_they_join_again() -> None:
     assert described(loaded) == described(harness)
 
 
-def test_who_waits_in_the_classic_group_is_told_to_join_again() -> None:
+def test_a_parked_join_answers_rebalance_in_progress_on_upgrade() -> None:
     harness, [one, two] = classic_group(2)
     waiting = one.ask_to_join()
     assert waiting.is_parked
@@ -86,7 +86,7 @@ def test_group_stays_classic_if_the_upgrade_cannot_be_stored() -> None:
 
 
 @pytest.mark.parametrize("policy", [MigrationPolicy.DISABLED, MigrationPolicy.DOWNGRADE])
-def test_policy_can_forbid_it(policy: MigrationPolicy) -> None:
+def test_migration_policy_can_forbid_an_upgrade(policy: MigrationPolicy) -> None:
     harness, [one] = classic_group(1, replace(AT_ONCE, migration=policy))
 
     refused = beat(
@@ -115,7 +115,7 @@ def test_policy_can_forbid_it(policy: MigrationPolicy) -> None:
         (None, b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01x", "custom assignor"),
     ],
 )
-def test_group_that_says_what_nobody_understands_stays_classic(
+def test_a_group_with_unparsable_metadata_stays_classic(
     metadata: bytes | None, assignment: bytes, reason: str
 ) -> None:
     harness, [_one] = classic_group(1)
@@ -139,7 +139,7 @@ def test_group_that_says_what_nobody_understands_stays_classic(
     assert harness.shard.find(GROUP) is not None
 
 
-def test_partitions_that_a_leader_gave_twice_or_made_up_are_owned_once_or_by_nobody() -> None:
+def test_partitions_assigned_twice_or_nonexistent_are_owned_once_or_not_at_all() -> None:
     harness, [one, two] = classic_group(2)
     group = harness.shard.find(GROUP)
     assert group is not None

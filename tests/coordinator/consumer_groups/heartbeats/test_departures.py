@@ -30,7 +30,7 @@ def test_static_member_comes_back_to_a_group_that_is_full() -> None:
     assert Member(harness, "b", ["orders"], instance_id="i").join() is ErrorCode.NONE
 
 
-def test_group_that_everybody_left_is_assigned() -> None:
+def test_the_assignment_epoch_of_an_emptied_group_follows_its_epoch() -> None:
     harness = consumer_harness(orders=2)
     a, b = Member(harness, "a", ["orders"]), Member(harness, "b", ["orders"])
     a.join()

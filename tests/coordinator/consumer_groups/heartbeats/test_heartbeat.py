@@ -113,7 +113,7 @@ def test_other_epochs_are_fenced(ahead: int) -> None:
     assert a.heartbeat() is ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def test_of_two_with_one_member_id_the_one_that_lags_is_fenced() -> None:
+def test_of_two_members_with_one_id_the_stale_one_is_fenced() -> None:
     harness = consumer_harness(orders=4)
     first, twin = Member(harness, "a", ["orders"]), Member(harness, "a", ["orders"])
     other = Member(harness, "b", ["orders"])
@@ -317,7 +317,7 @@ def test_regular_expression_that_matches_ten_thousand_topics() -> None:
     assert [len(each.assigned) for each in group.members.values()] == [5_000, 5_000]
 
 
-def test_regular_expression_that_is_none_is_refused() -> None:
+def test_an_invalid_regular_expression_is_refused() -> None:
     harness = consumer_harness()
     member = Member(harness, "a", [])
 
@@ -325,7 +325,7 @@ def test_regular_expression_that_is_none_is_refused() -> None:
     assert harness.shard.consumers.groups.find("orders") is None
 
 
-def test_a_group_has_so_many_regular_expressions() -> None:
+def test_regular_expressions_of_a_group_are_limited() -> None:
     harness = consumer_harness(dataclasses.replace(AT_ONCE, pattern_max_count=2), orders=2)
     a, b, c = (Member(harness, name, []) for name in "abc")
     assert a.join(subscribed_topic_names=None, subscribed_topic_regex="o.*") is ErrorCode.NONE

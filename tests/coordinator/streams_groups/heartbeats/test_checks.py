@@ -37,7 +37,7 @@ def test_other_epochs_are_fenced(ahead: int) -> None:
     assert member.heartbeat() is ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def test_task_that_there_is_not_is_refused() -> None:
+def test_a_nonexistent_task_is_refused() -> None:
     harness = streams_harness()
     member = Member(harness, "a")
     member.join()
@@ -130,7 +130,7 @@ def test_heartbeat_that_is_not_committed_in_time_has_to_look_for_its_coordinator
     assert Member(harness, "a").join() is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def test_heartbeat_to_nobody_leaves_nothing_behind() -> None:
+def test_a_heartbeat_to_an_unknown_group_leaves_no_state() -> None:
     harness = streams_harness()
     answer = beat(harness, member_id="a", member_epoch=3).response
 

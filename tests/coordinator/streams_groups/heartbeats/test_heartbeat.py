@@ -27,7 +27,7 @@ DELAYED = replace(AT_ONCE, initial_rebalance_delay_ms=3_000)
 WITH_COPIES = replace(AT_ONCE, num_standby_replicas=1)
 
 
-def test_member_that_did_not_hear_of_its_tasks_is_told_again() -> None:
+def test_tasks_whose_answer_was_lost_are_sent_again() -> None:
     harness = streams_harness()
     member, other = Member(harness, "a"), Member(harness, "b", process_id="q")
     member.join()
@@ -143,7 +143,7 @@ def test_two_threads_of_a_process_have_no_copies_of_each_other() -> None:
     assert a.count("standby") == b.count("standby") == 0
 
 
-def test_group_that_everybody_left_is_assigned() -> None:
+def test_the_assignment_epoch_of_an_emptied_group_follows_its_epoch() -> None:
     harness = streams_harness()
     member = Member(harness, "a")
     member.join()
@@ -207,7 +207,7 @@ def test_topology_is_set_by_the_first_member() -> None:
     assert list(group_of(harness).members) == ["a"]
 
 
-def test_member_of_an_older_topology_is_told_so() -> None:
+def test_a_member_with_an_older_topology_gets_status_stale_topology() -> None:
     harness = streams_harness()
     Member(harness, "a", topology("stateful", "app", epoch=1)).join()
     old = Member(harness, "b", topology("stateless", "app"))
@@ -223,7 +223,7 @@ def test_member_of_an_older_topology_is_told_so() -> None:
         ("uneven", StatusCode.INCORRECTLY_PARTITIONED_TOPICS),
     ],
 )
-def test_topics_that_are_not_right_are_told(kind: str, status: StatusCode) -> None:
+def test_wrong_source_topics_are_reported_in_the_status(kind: str, status: StatusCode) -> None:
     harness = streams_harness()
     member = Member(harness, "a", topology(kind, "app"))
     member.join()
@@ -236,7 +236,7 @@ def test_topics_that_are_not_right_are_told(kind: str, status: StatusCode) -> No
     assert member.statuses == []
 
 
-def test_shutdown_is_told_to_all_until_they_are_gone() -> None:
+def test_status_shutdown_application_lasts_until_all_members_left() -> None:
     harness = streams_harness()
     a, b = Member(harness, "a"), Member(harness, "b", process_id="q")
     a.join()

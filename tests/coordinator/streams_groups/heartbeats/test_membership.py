@@ -139,7 +139,7 @@ def test_instance_outlives_its_coordinator() -> None:
     assert successor.count() == 3
 
 
-def test_endpoint_of_who_comes_back_without_one_is_told_no_more() -> None:
+def test_the_endpoint_of_a_static_member_is_dropped_when_it_rejoins_without_one() -> None:
     harness = streams_harness()
     static = Member(harness, "a")
     static.join(user_endpoint=StreamsGroupEndpoint(host="h", port=1), **INSTANCE)
