@@ -24,7 +24,7 @@ async def _nothing() -> None:
     """Handle an event."""
 
 
-def test_who_asks_is_answered_when_the_term_ends_while_it_is_done() -> None:
+def test_a_command_interrupted_by_the_end_of_the_term_answers_not_controller() -> None:
     """The store was interrupted after the write and before its brokers were told."""
 
     async def scenario(cluster: Cluster) -> None:
@@ -45,7 +45,7 @@ def test_who_asks_is_answered_when_the_term_ends_while_it_is_done() -> None:
     run_cluster(scenario, 0)
 
 
-def test_what_failed_is_told_and_not_done_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_command_is_answered_and_not_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controller.controller, "RETRY_AFTER_SECONDS", 0)
 
     async def scenario(cluster: Cluster) -> None:
@@ -65,7 +65,7 @@ def test_what_failed_is_told_and_not_done_later(monkeypatch: pytest.MonkeyPatch)
     run_cluster(scenario, 0)
 
 
-def test_what_was_refused_is_gone_with_its_answer() -> None:
+def test_the_error_of_a_refused_command_is_freed_with_its_answer() -> None:
     raised: list[weakref.ref[ApiError]] = []
 
     def refusal() -> ApiError:

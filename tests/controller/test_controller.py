@@ -68,7 +68,7 @@ def test_first_broker_wins_and_the_others_know_it() -> None:
     run_cluster(scenario, 0, 1)
 
 
-def test_what_failed_for_a_reason_that_nobody_foresaw_is_tried_again(
+def test_an_event_that_raises_an_unforeseen_error_is_retried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(controller.controller, "RETRY_AFTER_SECONDS", 0)
@@ -184,7 +184,7 @@ def test_deletion_of_an_unknown_topic_is_dropped() -> None:
     run_cluster(scenario, 0)
 
 
-def test_next_controller_tells_brokers_first_who_lives_then_who_leads() -> None:
+def test_new_controller_sends_live_brokers_before_leader_and_isr() -> None:
     async def scenario(cluster: Cluster) -> None:
         await _create(cluster, "orders", partitions=2)
         await cluster.members[0].controller.retire()

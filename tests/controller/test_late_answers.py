@@ -34,7 +34,7 @@ async def read_anew(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("begin_office", [win_again, read_anew])
-def test_a_refusal_to_delete_for_an_earlier_office_blocks_no_deletion(
+def test_a_deletion_refused_in_an_earlier_term_blocks_no_deletion(
     begin_office: Callable[[Cluster], Awaitable[None]],
 ) -> None:
     async def scenario(cluster: Cluster) -> None:
@@ -56,7 +56,7 @@ def test_a_refusal_to_delete_for_an_earlier_office_blocks_no_deletion(
     run_cluster(scenario, 0)
 
 
-def test_a_failed_disk_of_an_earlier_life_fails_no_replica_of_this_one() -> None:
+def test_a_late_storage_error_of_an_earlier_registration_is_ignored() -> None:
     async def scenario(cluster: Cluster) -> None:
         channels = cluster.members[0].channels
         channels.delayed = (LeaderAndIsrRequest,)

@@ -49,7 +49,7 @@ def test_topic_config_that_cannot_be_read_ends_no_election(
     run_cluster(scenario, 0)
 
 
-def test_broker_whose_node_cannot_be_read_keeps_nobody_from_leading(
+def test_an_unreadable_broker_znode_does_not_stop_an_election(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario(cluster: Cluster) -> None:

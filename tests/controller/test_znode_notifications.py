@@ -57,7 +57,7 @@ async def exists(cluster: Cluster, path: str) -> bool:
     return await cluster.store.exists(path) is not None
 
 
-def test_a_move_that_is_written_down_is_made_and_struck_out() -> None:
+def test_a_reassign_partitions_znode_is_carried_out_and_deleted() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 0)
         await cluster.store.create(REASSIGNMENT, listed(1, 2))
@@ -74,7 +74,7 @@ def test_a_move_that_is_written_down_is_made_and_struck_out() -> None:
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_what_cannot_be_done_is_struck_out_at_once() -> None:
+def test_an_invalid_reassign_partitions_znode_is_deleted_at_once() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 0)
         unusable = (b"nonsense", listed(7), listed(1, topic="no-such-topic"), listed(0))
@@ -87,7 +87,7 @@ def test_what_cannot_be_done_is_struck_out_at_once() -> None:
     run_cluster(scenario, 0, 1)
 
 
-def test_a_written_move_that_is_called_off_is_not_begun_anew() -> None:
+def test_a_cancelled_reassign_partitions_znode_is_not_resumed() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 0)
         await cluster.store.create(REASSIGNMENT, listed(1))
@@ -154,7 +154,7 @@ def test_a_request_that_could_not_be_removed_is_removed_later(
     run_cluster(scenario)
 
 
-def test_in_sync_sets_that_old_leaders_stored_are_told_to_all() -> None:
+def test_isr_change_notifications_are_sent_to_all_brokers() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 0, 1)
         channels = cluster.members[0].channels

@@ -106,7 +106,7 @@ def test_config_change_of_version_1_is_read() -> None:
 
 
 @given(st.none() | st.binary(max_size=40) | st.sampled_from([b"{}", b"[]", b"1", b'{"isr":3}']))
-def test_what_cannot_be_read_is_named(data: bytes | None) -> None:
+def test_unreadable_znodes_are_named_in_the_error(data: bytes | None) -> None:
     for decode in (
         lambda: znodes.decode_state("/s", data),
         lambda: znodes.decode_topic("t", data),

@@ -108,7 +108,7 @@ def test_last_in_sync_replica_is_waited_for() -> None:
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_topic_that_prefers_any_leader_to_none_gets_one_uncleanly() -> None:
+def test_unclean_leader_election_enable_elects_a_replica_out_of_sync() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 1, 2, unclean_leader_election_enable="true")
         await cluster.kill(2)
@@ -123,7 +123,7 @@ def test_topic_that_prefers_any_leader_to_none_gets_one_uncleanly() -> None:
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_broker_that_is_back_before_its_death_was_seen_has_died_all_the_same() -> None:
+def test_reregistered_broker_counts_as_failed() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 1, 2)
         member = cluster.members.pop(1)
@@ -152,7 +152,7 @@ def test_leadership_moves_before_a_broker_stops() -> None:
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_broker_that_stops_keeps_what_nobody_can_take() -> None:
+def test_controlled_shutdown_keeps_partitions_without_another_isr_member() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 1, 2)
         await cluster.kill(2)
@@ -165,7 +165,7 @@ def test_broker_that_stops_keeps_what_nobody_can_take() -> None:
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_broker_in_an_earlier_life_is_not_relieved() -> None:
+def test_controlled_shutdown_with_a_stale_broker_epoch_is_refused() -> None:
     async def scenario(cluster: Cluster) -> None:
         with pytest.raises(ApiError) as refused:
             await controller(cluster).commands.relieve(1, epoch_of(cluster, 1) - 1)
@@ -177,7 +177,7 @@ def test_broker_in_an_earlier_life_is_not_relieved() -> None:
     run_cluster(scenario, 0, 1)
 
 
-def test_dead_controller_is_followed_by_one_that_elects_where_it_led() -> None:
+def test_new_controller_elects_leaders_for_the_partitions_of_the_dead_one() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 0, 1, 2)
         await cluster.kill(0)
@@ -241,7 +241,7 @@ def test_new_controller_elects_when_both_in_sync_replicas_were_dead_with_the_old
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_leader_that_died_and_came_back_unseen_does_not_lead_on_as_if_nothing_was() -> None:
+def test_leader_that_reregistered_unseen_loses_its_leadership() -> None:
     """It may have lost what its machine had not yet written to the disk; the others have it."""
 
     async def scenario(cluster: Cluster) -> None:
@@ -258,7 +258,7 @@ def test_leader_that_died_and_came_back_unseen_does_not_lead_on_as_if_nothing_wa
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_last_one_in_sync_that_came_back_unseen_leads_in_a_new_epoch() -> None:
+def test_last_in_sync_replica_that_reregistered_unseen_leads_in_a_new_epoch() -> None:
     """Its followers may have records of the old epoch that it has lost."""
 
     async def scenario(cluster: Cluster) -> None:

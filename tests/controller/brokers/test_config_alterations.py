@@ -67,7 +67,7 @@ def adding(key: str, before: Mapping[str, str]) -> Mapping[str, str]:
         ({"old": "1"}, Delete(PATH), {"ours": "1"}),
     ],
 )
-def test_a_change_keeps_what_another_writer_did_meanwhile(
+def test_a_config_change_keeps_concurrent_changes(
     present: dict[str, str] | None, write: Operation, outcome: dict[str, str]
 ) -> None:
     async def scenario() -> None:

@@ -54,7 +54,7 @@ def test_a_broker_that_died_before_requests_were_made_gets_none() -> None:
     assert not list(batch.take_requests())
 
 
-def test_long_lists_are_cut_whatever_they_are_of() -> None:
+def test_control_requests_are_split_by_partition_count() -> None:
     count = 2 * PARTITIONS_PER_REQUEST + 1
     context = context_of([0], count)
     batch = ControlRequestBatch(context)

@@ -39,7 +39,7 @@ def registrar(store: MemoryStore, broker_id: int, ports: list[int]) -> Registrar
     return Registrar(store, broker_id, describe, 1000)
 
 
-def test_an_address_that_changes_is_told_and_read() -> None:
+def test_a_changed_broker_address_is_notified_and_read() -> None:
     async def scenario() -> None:
         ensemble, told, ports = MemoryEnsemble(), Told(), [1]
         store = ensemble.connect()

@@ -275,7 +275,7 @@ def test_node_that_an_expired_session_of_its_own_left_behind_is_replaced() -> No
     asyncio.run(scenario())
 
 
-def test_node_that_no_session_owns_is_nobodys_to_replace() -> None:
+def test_a_broker_znode_without_session_is_not_replaced() -> None:
     async def scenario() -> None:
         store = MemoryEnsemble().connect()
         await create_skeleton(store)
@@ -291,7 +291,7 @@ def _term(member: Member) -> Term | None:
     return None if context is None else context.term
 
 
-def test_interrupted_controller_finds_itself_in_office_and_tells_everything_anew() -> None:
+def test_interrupted_controller_resumes_its_term_and_sends_full_state() -> None:
     async def scenario(cluster: Cluster) -> None:
         member = cluster.members[0]
         term = _term(member)
@@ -313,7 +313,7 @@ def test_interrupted_controller_finds_itself_in_office_and_tells_everything_anew
     run_cluster(scenario, 0, 1)
 
 
-def test_controller_whose_id_is_anothers_stays_out_of_office_and_tries_again(
+def test_controller_whose_broker_id_is_taken_is_not_elected_and_retries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(controller, "RETRY_AFTER_SECONDS", 0.001)
@@ -339,7 +339,7 @@ def test_controller_whose_id_is_anothers_stays_out_of_office_and_tries_again(
     run_cluster(scenario, 0)
 
 
-def test_interrupted_controller_whose_office_was_taken_stays_out_of_it() -> None:
+def test_interrupted_controller_does_not_resume_after_another_election() -> None:
     async def scenario(cluster: Cluster) -> None:
         first, second = cluster.members[0], cluster.members[1]
         first.store.expire()
@@ -352,7 +352,7 @@ def test_interrupted_controller_whose_office_was_taken_stays_out_of_it() -> None
     run_cluster(scenario, 0, 1)
 
 
-def test_what_an_interruption_overtakes_is_neither_written_nor_sent() -> None:
+def test_writes_and_requests_of_an_interrupted_controller_are_refused() -> None:
     async def scenario(cluster: Cluster) -> None:
         controller = cluster.members[0].controller
         active = controller._active

@@ -41,7 +41,7 @@ class Owner:
         return FinalisedFeatures(ensemble.connect(), owner, is_alone=is_alone)
 
 
-def test_a_new_broker_alone_finalises_all_and_a_restart_keeps_what_was_lowered() -> None:
+def test_a_new_standalone_broker_finalises_all_and_keeps_lowered_levels() -> None:
     async def scenario() -> None:
         ensemble, owner = MemoryEnsemble(), Owner()
         features = owner.features(ensemble, is_alone=True)
@@ -74,7 +74,7 @@ def test_all_is_finalised_where_an_earlier_version_of_the_broker_promised_it(
     asyncio.run(scenario())
 
 
-def test_with_zookeeper_nothing_is_finalised_until_somebody_does() -> None:
+def test_with_zookeeper_no_feature_is_finalised_before_an_update() -> None:
     async def scenario() -> None:
         ensemble, owner = MemoryEnsemble(), Owner()
         features = owner.features(ensemble, is_alone=False)
@@ -108,7 +108,7 @@ def test_with_zookeeper_nothing_is_finalised_until_somebody_does() -> None:
         b'{"features":[],"version":2,"status":1}',
     ],
 )
-def test_a_broker_ends_that_cannot_keep_what_is_promised(unusable: bytes) -> None:
+def test_a_broker_ends_on_finalised_features_it_does_not_support(unusable: bytes) -> None:
     async def scenario() -> None:
         ensemble, owner = MemoryEnsemble(), Owner()
         features = owner.features(ensemble, is_alone=False)

@@ -87,7 +87,7 @@ def test_levels_are_stored_for_all_brokers_or_refused() -> None:
     run_cluster(scenario, 1, 2)
 
 
-def test_a_broker_without_what_is_finalised_is_not_taken_in() -> None:
+def test_a_broker_without_finalised_features_is_not_live() -> None:
     async def scenario(brokers: Brokers) -> None:
         controller = brokers.members[1].controller
         update = FeatureUpdate("group.version", 1, UP)

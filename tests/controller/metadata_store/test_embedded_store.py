@@ -243,7 +243,7 @@ def test_path_that_is_too_long_is_refused_and_costs_no_other_write() -> None:
     asyncio.run(scenario())
 
 
-def test_a_snapshot_that_cannot_be_encoded_takes_nothing_back(
+def test_a_failed_snapshot_keeps_acknowledged_writes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(embedded_store, "SNAPSHOT_AFTER_BYTES", 100)

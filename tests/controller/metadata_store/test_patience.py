@@ -66,7 +66,7 @@ def test_a_broker_registers_whichever_request_breaks_the_connection(
     run(scenario)
 
 
-def test_a_store_that_stays_away_is_told_in_the_end() -> None:
+def test_an_unreachable_store_raises_after_the_timeout() -> None:
     async def scenario(store: BreakingStore) -> None:
         store.is_away = True
         with pytest.raises(StoreUnavailableError, match="not reachable"):
@@ -75,7 +75,7 @@ def test_a_store_that_stays_away_is_told_in_the_end() -> None:
     run(scenario)
 
 
-def test_a_store_that_answers_and_refuses_for_ever_is_told_in_the_end() -> None:
+def test_a_store_whose_requests_keep_failing_raises_after_the_timeout() -> None:
     async def scenario(store: BreakingStore) -> None:
         store.breaks_at = lambda _: True
         with pytest.raises(StoreUnavailableError):
@@ -84,7 +84,7 @@ def test_a_store_that_answers_and_refuses_for_ever_is_told_in_the_end() -> None:
     run(scenario)
 
 
-def test_without_patience_the_first_failure_is_told() -> None:
+def test_with_timeout_0_the_first_failure_is_raised() -> None:
     async def scenario(store: BreakingStore) -> None:
         store.breaks_at = breaks_at_request(0)
         with pytest.raises(StoreUnavailableError):
@@ -93,7 +93,7 @@ def test_without_patience_the_first_failure_is_told() -> None:
     run(scenario)
 
 
-def test_what_is_no_broken_connection_is_told_at_once() -> None:
+def test_other_errors_than_a_broken_connection_are_raised_at_once() -> None:
     async def scenario(store: BreakingStore) -> None:
         async def step() -> None:
             await store.get("/nowhere")

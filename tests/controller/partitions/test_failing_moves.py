@@ -74,7 +74,7 @@ def test_a_move_of_a_topic_that_is_deleted_goes_no_further() -> None:
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_a_move_whose_state_cannot_be_read_keeps_nobody_out_of_office() -> None:
+def test_an_unreadable_partition_state_of_a_move_does_not_stop_an_election() -> None:
     async def scenario(cluster: Cluster) -> None:
         await begin_both(cluster)
         await cluster.store.set(state_path(*OTHER), b"{not json")
@@ -87,7 +87,7 @@ def test_a_move_whose_state_cannot_be_read_keeps_nobody_out_of_office() -> None:
     run_cluster(scenario, 0, 1)
 
 
-def test_a_move_of_a_partition_that_is_not_there_keeps_nobody_out_of_office() -> None:
+def test_a_move_of_a_nonexistent_partition_does_not_stop_an_election() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 0)
         path = topic_path(AT.topic)

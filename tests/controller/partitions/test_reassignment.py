@@ -140,7 +140,7 @@ def test_a_move_can_be_redirected() -> None:
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_another_order_is_another_preferred_leader() -> None:
+def test_reordering_replicas_changes_the_preferred_leader_only() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 0, 1)
 
@@ -182,7 +182,7 @@ def test_a_new_controller_goes_on_with_a_move() -> None:
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_preferred_leader_gets_back_what_it_should_lead() -> None:
+def test_preferred_leader_election_needs_the_leader_live_and_in_sync() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 1, 2)
         assert await elect(cluster) is ErrorCode.ELECTION_NOT_NEEDED

@@ -126,7 +126,7 @@ def test_a_broker_that_starts_again_with_a_mended_disk_leads_again() -> None:
     run_cluster(scenario, 0, 1)
 
 
-def test_a_controller_that_takes_office_asks_after_failures_it_was_not_told_of() -> None:
+def test_a_new_controller_finds_offline_replicas_not_reported_to_it() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, "orders", 1)
         leader = (await stored(cluster, "orders")).leader

@@ -44,14 +44,16 @@ def test_notifications_have_the_bytes_of_apache_kafka() -> None:
 
 @pytest.mark.parametrize("operation", list(AclOperation)[2:])
 @pytest.mark.parametrize("permission", [PermissionType.ALLOW, PermissionType.DENY])
-def test_what_is_written_is_read_again(operation: AclOperation, permission: PermissionType) -> None:
+def test_acl_entries_are_decoded_as_encoded(
+    operation: AclOperation, permission: PermissionType
+) -> None:
     entries = (ALICE_READS, AccessControlEntry('User:ü"\\', "::1", operation, permission))
     assert decode_acl("/a", encode_acl(entries)) == entries
 
 
 @pytest.mark.parametrize("resource_type", list(ResourceType)[2:])
 @pytest.mark.parametrize("pattern_type", [PatternType.LITERAL, PatternType.PREFIXED])
-def test_what_is_notified_of_is_understood(
+def test_acl_change_notifications_are_decoded_as_encoded(
     resource_type: ResourceType, pattern_type: PatternType
 ) -> None:
     pattern = ResourcePattern(resource_type, "a:b", pattern_type)
@@ -62,7 +64,7 @@ def test_what_is_notified_of_is_understood(
     assert parent in ACL_PATHS
 
 
-def test_words_of_later_versions_match_nothing() -> None:
+def test_an_unknown_operation_is_decoded_as_unknown() -> None:
     data = encode_acl([ALICE_READS]).replace(b'"Read"', b'"FlyAway"')
     assert decode_acl("/a", data)[0].operation is AclOperation.UNKNOWN
 
@@ -80,7 +82,7 @@ def test_an_empty_node_has_no_entries(data: bytes | None) -> None:
         b"\xff",
     ],
 )
-def test_a_list_that_is_no_list_is_told(data: bytes) -> None:
+def test_a_malformed_acl_is_refused(data: bytes) -> None:
     with pytest.raises(MalformedZnodeError, match="/kafka-acl/Topic/a"):
         decode_acl("/kafka-acl/Topic/a", data)
 
@@ -97,7 +99,7 @@ def test_a_list_that_is_no_list_is_told(data: bytes) -> None:
         ),
     ],
 )
-def test_a_notification_that_is_none_is_told(path: str, data: bytes) -> None:
+def test_a_malformed_acl_notification_is_refused(path: str, data: bytes) -> None:
     with pytest.raises(MalformedZnodeError):
         decode_acl_change(path, data)
 

@@ -115,7 +115,7 @@ def test_lists_are_read_at_the_start() -> None:
     asyncio.run(scenario())
 
 
-def test_what_changes_nothing_is_not_written() -> None:
+def test_an_acl_alteration_without_change_is_not_written() -> None:
     async def scenario() -> None:
         _, one, _ = await two_brokers()
         await one.acls.alter({LITERAL: adding("a")})
@@ -134,7 +134,7 @@ def test_what_changes_nothing_is_not_written() -> None:
         (["old"], Delete(PATH), ["ours"]),
     ],
 )
-def test_a_change_keeps_what_another_writer_did_meanwhile(
+def test_an_acl_change_keeps_concurrent_changes(
     present: list[str], write: Operation, outcome: list[str]
 ) -> None:
     async def scenario() -> None:
@@ -187,7 +187,7 @@ def test_an_unavailable_store_changes_nothing_here_either() -> None:
     asyncio.run(scenario())
 
 
-def test_what_was_missed_during_an_interruption_is_read_afterwards() -> None:
+def test_acl_changes_missed_during_an_interruption_are_read_afterwards() -> None:
     async def scenario() -> None:
         ensemble, one, other = await two_brokers()
         await one.acls.alter({LITERAL: adding("a")})

@@ -55,5 +55,5 @@ def test_every_name_survives_its_path(user: str, client_id: str) -> None:
     ("entity_type", "entity"),
     [("topics", "orders"), ("users", "a/clients"), ("users", "a/b/c"), ("clients", "a/clients/b")],
 )
-def test_what_is_no_such_entity_is_none(entity_type: str, entity: str) -> None:
+def test_an_invalid_entity_path_is_parsed_as_none(entity_type: str, entity: str) -> None:
     assert parse_entity(entity_type, entity) is None

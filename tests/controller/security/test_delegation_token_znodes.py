@@ -60,6 +60,6 @@ def test_empty_node_is_no_token() -> None:
         OF_APACHE.replace(b"1795432426668", b'"soon"'),
     ],
 )
-def test_what_is_no_token_is_malformed(data: bytes) -> None:
+def test_a_malformed_token_znode_is_refused(data: bytes) -> None:
     with pytest.raises(MalformedZnodeError):
         decode_token("/t", data)

@@ -276,7 +276,9 @@ def test_tokens_are_there_after_a_restart() -> None:
     run(scenario())
 
 
-def test_malformed_token_is_told_and_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_malformed_token_is_logged_and_the_others_are_loaded(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def scenario() -> None:
         one, two = await two_brokers()
         token = await one.tokens.create(FOR_ALICE, NOW_MS)

@@ -54,7 +54,7 @@ def test_every_credential_survives_being_stored(
         f"{BY_KAFKA},more=1",
     ],
 )
-def test_what_is_no_credential_is_refused_without_being_shown(text: str) -> None:
+def test_a_malformed_credential_is_refused_without_its_content(text: str) -> None:
     with pytest.raises(MalformedCredentialError) as refusal:
         parse_credential(text)
     assert "c2VjcmV0" not in str(refusal.value)
@@ -83,7 +83,7 @@ def test_only_users_with_a_name_have_credentials(entity: str) -> None:
     assert told(ScramUsers(), entity, {"SCRAM-SHA-256": BY_KAFKA}).names == []
 
 
-def test_a_malformed_credential_is_none_and_is_told_without_its_text(
+def test_a_malformed_credential_is_ignored_and_logged_without_its_content(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     values = {"SCRAM-SHA-256": "salt=c2VjcmV0", "SCRAM-SHA-512": BY_KAFKA}

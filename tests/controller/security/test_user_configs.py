@@ -178,7 +178,7 @@ def test_a_change_that_is_foiled_each_time_is_refused() -> None:
     on_an_empty_tree(scenario)
 
 
-def test_listeners_hear_of_what_is_there_and_of_each_change() -> None:
+def test_listeners_get_existing_entities_and_each_change() -> None:
     async def scenario(store: MetadataStore, _: MemoryEnsemble) -> None:
         heard: list[tuple[str, str, Mapping[str, str]]] = []
 

@@ -71,7 +71,7 @@ async def retire(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("leave", [somebody_else_wins, read_anew, retire])
-def test_who_waits_for_a_deletion_hears_of_the_end_of_the_office(
+def test_the_end_of_the_term_completes_waits_for_deletions(
     leave: Callable[[Cluster], Awaitable[None]],
 ) -> None:
     async def scenario(cluster: Cluster) -> None:

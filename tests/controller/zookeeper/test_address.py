@@ -49,6 +49,6 @@ def test_whole_tree_is_used_without_a_path(text: str) -> None:
         *("[::1", "[::1]x", "[::1]:", "[]:1", "::1", "gggg::1:2181", "a:b:1"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_a_reason(text: str) -> None:
+def test_an_invalid_zookeeper_connect_is_refused_with_a_reason(text: str) -> None:
     with pytest.raises(AddressError, match=r"zookeeper\.connect"):
         parse_address(text)

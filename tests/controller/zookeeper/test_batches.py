@@ -80,7 +80,7 @@ def test_refused_batch_is_done_one_by_one(zookeeper: ZooKeeperServer) -> None:
 
 
 @pytest.mark.java
-def test_what_zookeeper_would_hang_up_on_is_not_sent(zookeeper: ZooKeeperServer) -> None:
+def test_requests_too_large_for_zookeeper_are_not_sent(zookeeper: ZooKeeperServer) -> None:
     async def scenario() -> None:
         store = await connect(zookeeper, "/large")
         interruptions: list[str] = []

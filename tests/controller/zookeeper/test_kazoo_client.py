@@ -133,7 +133,7 @@ def test_znodes_belong_to_the_user_that_logged_in(with_users: ZooKeeperServer) -
     stranger.close()
 
 
-def test_stranger_hears_that_znodes_belong_to_somebody(with_users: ZooKeeperServer) -> None:
+def test_a_write_to_anothers_znodes_is_refused_by_name(with_users: ZooKeeperServer) -> None:
     async def scenario() -> None:
         owner = await _connect(
             f"{with_users.address}/owned", ZooKeeperSecurity(login=USER, sets_acl=True)
@@ -157,7 +157,7 @@ def test_znodes_cannot_be_made_for_a_session_without_identity(with_users: ZooKee
     asyncio.run(scenario())
 
 
-def test_wrong_password_is_said_once_without_it(
+def test_a_wrong_password_is_logged_once_without_the_password(
     with_users: ZooKeeperServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     security = ZooKeeperSecurity(login=DigestLogin("kafka", "guessed"))
@@ -256,7 +256,7 @@ def test_missing_certificate_is_told_as_the_server_puts_it(
     assert "TLS handshake failed" in reason
 
 
-def test_port_without_tls_is_said_to_be_one(
+def test_a_zookeeper_port_without_tls_is_named_in_the_error(
     with_tls: TlsZooKeeper, issued: Issued, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     security: Any = ZooKeeperSecurity(tls=_context(issued, authority))

@@ -35,6 +35,6 @@ def test_consumers_of_long_ago_keep_their_path() -> None:
     assert acl_of("/consumers/group", sets_acl=True) != OPEN_ACL_UNSAFE
 
 
-def test_password_is_in_no_text_of_it() -> None:
+def test_the_password_is_hidden_in_str_and_repr() -> None:
     security = ZooKeeperSecurity(login=DigestLogin("kafka", "hidden"), sets_acl=True)
     assert "hidden" not in f"{security} {security!r}"

@@ -185,7 +185,7 @@ def test_writes_are_fenced_by_a_version(zookeeper: ZooKeeperServer) -> None:
     asyncio.run(scenario())
 
 
-def test_what_is_refused_while_the_server_is_away_is_not_done_later(
+def test_writes_refused_while_the_server_is_unreachable_are_not_done_later(
     server: ZooKeeperServer,
 ) -> None:
     async def scenario() -> None:
@@ -255,7 +255,7 @@ def test_write_under_way_when_the_server_dies_has_an_unknown_outcome(
     asyncio.run(scenario())
 
 
-def test_lost_session_is_replaced_and_told_before_the_watches(server: ZooKeeperServer) -> None:
+def test_a_lost_session_is_replaced_and_notified(server: ZooKeeperServer) -> None:
     async def scenario() -> None:
         store = await connect(server, "", LONGEST_SESSION_MS)
         await store.create("/mine", None, ephemeral=True)

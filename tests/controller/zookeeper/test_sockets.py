@@ -35,7 +35,7 @@ def _tls_pair(directory: Path) -> tuple[ssl.SSLSocket, ssl.SSLSocket]:
     return client, served[0]
 
 
-def test_what_is_decrypted_already_is_not_waited_for(tmp_path: Path) -> None:
+def test_decrypted_bytes_make_a_tls_socket_ready_at_once(tmp_path: Path) -> None:
     sockets = Sockets(1.0, None, pytest.fail)
     client, server = _tls_pair(tmp_path)
     woken, waker = socket.socketpair()
@@ -52,7 +52,7 @@ def test_what_is_decrypted_already_is_not_waited_for(tmp_path: Path) -> None:
         assert ready == [woken]
 
 
-def test_failure_is_said_in_words() -> None:
+def test_connection_errors_are_described_with_a_hint() -> None:
     plain = ssl.SSLError(1, "whatever")
     plain.reason = "WRONG_VERSION_NUMBER"
     assert reason_of(plain) == "WRONG_VERSION_NUMBER; is this ZooKeeper's secureClientPort?"

@@ -34,7 +34,7 @@ class AnsweredMeanwhile(deque[_Answer]):
             self.thread.join(MEANWHILE_SECONDS)
 
 
-def test_one_that_was_given_up_does_not_keep_the_others_from_hearing_of_a_break() -> None:
+def test_a_cancelled_request_does_not_keep_others_from_failing_on_a_disconnect() -> None:
     async def scenario() -> None:
         session = ZooKeeperSession(parse_address("127.0.0.1:1"), 1000, max_in_flight=1)
         loop = asyncio.get_running_loop()
