@@ -58,7 +58,7 @@ while True:
         (4, "there is no config/server-3.properties"),
     ],
 )
-def test_a_number_of_brokers_that_cannot_be_is_told(count: int, reason: str) -> None:
+def test_an_invalid_number_of_brokers_is_refused(count: int, reason: str) -> None:
     command = [sys.executable, str(SCRIPT), "--brokers", str(count)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert ended.returncode == 2

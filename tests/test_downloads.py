@@ -69,7 +69,7 @@ def test_all_is_fetched_and_compiled_and_then_nothing_more(calls: Path) -> None:
     assert not calls.exists()
 
 
-def test_what_failed_is_told_in_one_line_and_tried_again(calls: Path) -> None:
+def test_a_failed_download_is_reported_in_one_line_and_retried(calls: Path) -> None:
     failing = calls.with_name("calls.fails")
     failing.touch()
     with pytest.raises(jars.JarsUnavailableError, match=r"Maven Central: \[ERROR\] Could not"):
@@ -97,9 +97,7 @@ def test_packages_whose_jars_are_gone_are_fetched_again(calls: Path) -> None:
     assert what == f"Fetching {downloads.SPARK_PACKAGES}"
 
 
-def test_go_that_is_missing_or_old_is_said_and_fails_nothing(
-    calls: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_or_old_go_skips_its_tests(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = go_programs.pinned()["go"]
     assert go_programs.why_not() == f"Go 1.19.8 is older than {wanted}"
     with pytest.raises(pytest.skip.Exception, match=r"franz-go: Go 1\.19\.8 is older"):

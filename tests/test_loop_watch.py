@@ -103,7 +103,7 @@ def test_waiting_for_a_processor_is_taken_off() -> None:
     assert machine.held_by(be_preempted_and_work)
 
 
-def test_what_the_machine_took_before_is_not_taken_off() -> None:
+def test_time_lost_before_a_callback_is_not_subtracted() -> None:
     machine = Machine()
     assert not machine.held_by(lambda: None)
     machine.preempt(LONG_SECONDS)
@@ -150,7 +150,7 @@ def test_functions_that_are_excused_are_taken_off_and_nothing_else(
     assert machine.held_by(lambda: file.truncate(5))
 
 
-def test_what_is_done_in_place_of_another_process_is_taken_off_and_nothing_else() -> None:
+def test_work_in_place_of_another_process_is_subtracted_and_nothing_else() -> None:
     watch = LoopWatch(lambda: 0.0, limit=quiet)
 
     def work(own_seconds: float) -> None:
@@ -249,7 +249,7 @@ def test_waiting_for_the_disk_is_allowed_where_a_test_means_it_or_no_loop_runs()
     assert not watch.held
 
 
-def test_of_all_tests_those_are_watched_that_wait_for_the_disk() -> None:
+def test_every_sync_call_is_wrapped_by_the_watch() -> None:
     for name in SYNCS:
         assert getattr(os, name).__qualname__ == name
         assert hasattr(getattr(os, name), "__wrapped__"), name

@@ -54,7 +54,7 @@ def _with_subclasses(model: type[Options]) -> set[type[Options]]:
     return {model}.union(*(_with_subclasses(below) for below in model.__subclasses__()))
 
 
-def test_what_jobs_write_by_default_lies_in_data() -> None:
+def test_default_paths_of_jobs_lie_in_data() -> None:
     for job in JOBS:
         job_module(job)
     defaults = {
@@ -70,7 +70,7 @@ def test_what_jobs_write_by_default_lies_in_data() -> None:
 @pytest.mark.parametrize(
     "path", [*(ROOT / "config").glob("*.properties")], ids=lambda path: path.name
 )
-def test_what_brokers_write_by_default_lies_in_data(path: Path) -> None:
+def test_default_paths_of_brokers_lie_in_data(path: Path) -> None:
     properties = {entry.name: entry.value for entry in parse(path.read_text())}
     place = properties.get("log.dirs") or properties["dataDir"]
     assert Path(place).parts[0] == "data"

@@ -40,7 +40,7 @@ def test_examples_pin_nothing_that_the_broker_pins() -> None:
     assert pinned("examples").keys().isdisjoint(pinned("broker"))
 
 
-def test_what_makes_the_site_shares_an_environment_with_all_else() -> None:
+def test_the_docs_requirements_agree_with_all_others() -> None:
     docs = pinned("docs")
     assert docs.keys().isdisjoint(pinned("broker"))
     for group in ("spark", "compiled", "dev", "kerberos"):
@@ -119,7 +119,7 @@ def told_by_setup(tmp_path: Path, pythons: dict[str, str]) -> str:
     return told.stderr
 
 
-def test_a_python_that_is_too_old_is_told_in_one_line(tmp_path: Path) -> None:
+def test_an_old_python_is_reported_in_one_line(tmp_path: Path) -> None:
     told = told_by_setup(tmp_path, {"python3": OLD_PYTHON})
     assert "Python 3.11 or newer is needed, and python3 is Python 3.9.2: name one" in told
 
@@ -129,7 +129,7 @@ def test_a_python_that_pyenv_has_not_switched_on_is_none(tmp_path: Path) -> None
     assert "python3 is Python 3.9.2: name one" in told
 
 
-def test_no_python_at_all_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_python_is_reported_in_one_line(tmp_path: Path) -> None:
     told = told_by_setup(tmp_path, {"python3.12": PYENV_SHIM})
     assert "Python 3.11 or newer is needed, and there is none: name one" in told
 

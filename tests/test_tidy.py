@@ -170,7 +170,7 @@ def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
     assert clauses == []
 
 
-def test_names_are_nouns_that_say_what_they_hold() -> None:
+def test_modules_and_classes_have_no_vague_names() -> None:
     stems = [shown(path) for path in tracked("*.py") if path.stem in FORBIDDEN_STEMS]
     folders = [shown(path) for path in tracked("*.py") if FORBIDDEN_STEMS & set(path.parent.parts)]
     classes = [
@@ -261,7 +261,7 @@ def test_no_module_is_named_by_a_gerund() -> None:
     assert gerunds == []
 
 
-def test_tests_lie_where_what_they_test_lies() -> None:
+def test_unit_tests_mirror_the_packages() -> None:
     rooms: dict[str, set[Path]] = {}
     for path in source_files():
         rooms.setdefault(path.stem, set()).add(path.parent.relative_to(ROOT))
@@ -326,7 +326,7 @@ def test_nothing_is_raised_in_an_except_star() -> None:
     assert raised == []
 
 
-def test_what_may_hold_up_an_event_loop_becomes_less() -> None:
+def test_excuses_for_blocking_an_event_loop_are_listed() -> None:
     assert loop_watch.EXCUSED.keys() == EXCUSED
     for name in loop_watch.EXCUSED:
         owner, attribute = loop_watch.resolved(name)

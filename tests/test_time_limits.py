@@ -145,7 +145,7 @@ def test_a_shared_fixture_that_timed_out_is_set_up_for_the_next_test(tmp_path: P
     assert _outcomes(tmp_path, IN_A_FIXTURE) == {"first": "ERROR", "second": "PASSED"}
 
 
-def test_what_a_test_used_that_timed_out_is_set_up_anew(tmp_path: Path) -> None:
+def test_fixtures_of_a_timed_out_test_are_set_up_again(tmp_path: Path) -> None:
     assert _outcomes(tmp_path, IN_A_TEST) == {
         "before": "PASSED",
         "first": "FAILED",

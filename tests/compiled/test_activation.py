@@ -33,13 +33,13 @@ def test_build_that_is_right_is_used(build: Path, environ: dict[str, str]) -> No
     assert record.modules == ("one",)
 
 
-def test_build_is_not_used_by_those_who_want_none(build: Path) -> None:
+def test_broker_compiled_no_ignores_the_build(build: Path) -> None:
     activation, record = decide({CHOICE: "no"}, build, build)
 
     assert (activation.answer, activation.is_outdated, record) == ("no", False, None)
 
 
-def test_outdated_build_is_told_and_never_used(build: Path) -> None:
+def test_an_outdated_build_is_reported_and_not_used(build: Path) -> None:
     (build / "one.py").write_text("x = 2")
 
     activation, record = decide({}, build, build)
@@ -48,16 +48,14 @@ def test_outdated_build_is_told_and_never_used(build: Path) -> None:
     assert activation.reason.endswith("is not used: one.py has changed since")
 
 
-def test_without_a_build_nothing_is_amiss(tmp_path: Path) -> None:
+def test_a_missing_build_is_not_reported(tmp_path: Path) -> None:
     activation, record = decide({}, tmp_path / "compiled", tmp_path)
 
     assert (activation.answer, activation.is_outdated, record) == ("no", False, None)
 
 
 @pytest.mark.parametrize("text", ["x = 2", None])
-def test_who_insists_is_refused_unless_there_is_a_build_that_is_right(
-    build: Path, text: str | None
-) -> None:
+def test_broker_compiled_yes_requires_a_current_build(build: Path, text: str | None) -> None:
     if text is None:
         build /= "elsewhere"
     else:

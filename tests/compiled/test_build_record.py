@@ -75,7 +75,7 @@ def test_source_that_is_gone_is_named(tmp_path: Path) -> None:
     assert record.difference(tmp_path) == "a/one.py has changed since"
 
 
-def test_build_for_another_python_is_none_of_ours(tmp_path: Path) -> None:
+def test_a_build_for_another_python_is_outdated(tmp_path: Path) -> None:
     record = record_of(tmp_path, python="cpython 2.7.1 .so")
 
     assert (record.difference(tmp_path) or "").startswith("it was made for cpython 2.7.1 .so")

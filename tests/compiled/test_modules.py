@@ -41,7 +41,7 @@ print([name for name in sys.modules if name in {names}])
 """
 
 
-def test_what_is_named_exists() -> None:
+def test_every_listed_module_exists() -> None:
     named = [*modules.ROOMS, *modules.SINGLE, *modules.PURE]
     assert [name for name in named if not (ROOT / name).exists()] == []
 
@@ -90,7 +90,7 @@ def shared_names(scope: ast.AST) -> list[int]:
     return lines
 
 
-def test_what_sets_a_constant_of_a_compiled_module_is_marked() -> None:
+def test_tests_that_set_a_constant_of_a_compiled_module_are_marked() -> None:
     """A `Final` is part of the machine code: a test that sets another one changes nothing there."""
     tests = sorted((ROOT / "tests").rglob("test_*.py"))
     assert [f"{test.relative_to(ROOT)}:{line}" for test in tests for line in unmarked(test)] == []

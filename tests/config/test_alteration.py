@@ -69,7 +69,7 @@ def test_set_and_delete_leave_other_keys_alone() -> None:
     assert changed == {"retention.ms": "9", "flush.ms": "3"}
 
 
-def test_deleting_what_is_not_set_is_no_error() -> None:
+def test_deleting_an_unset_key_is_no_error() -> None:
     assert alter({}, ("foo", Operation.DELETE, None)) == {}
 
 

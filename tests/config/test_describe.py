@@ -117,7 +117,7 @@ def test_passwords_are_never_shown() -> None:
     assert entry.synonyms == (Setting("ssl.keystore.password", None, Source.STATIC_BROKER),)
 
 
-def test_an_unknown_key_is_told_of_as_a_secret() -> None:
+def test_an_unknown_key_is_described_as_sensitive() -> None:
     entry = only(describe_broker(Layers(file={"my.plugin": "x"}), {"my.plugin"}))
     assert (entry.value, entry.is_sensitive, entry.type_code) == (None, True, 0)
     assert entry.documentation is None

@@ -34,7 +34,7 @@ def test_a_setting_in_milliseconds_beats_the_files_in_hours() -> None:
     assert config.topic_defaults().retention_ms == 5
 
 
-def test_what_cannot_be_is_left_out_and_told() -> None:
+def test_invalid_dynamic_settings_are_ignored_and_reported() -> None:
     settings = {
         "log.retention.ms": "soon",
         "num.partitions": "7",
@@ -80,7 +80,7 @@ def test_listeners_change_together_with_what_says_how_they_are_protected() -> No
         ({"listeners": ""}, "at least one listener"),
     ],
 )
-def test_listeners_that_cannot_be_are_left_out_together(settings: dict[str, str], why: str) -> None:
+def test_invalid_listener_settings_are_ignored_together(settings: dict[str, str], why: str) -> None:
     layers = Layers(broker={**settings, "log.segment.bytes": "5000"})
     config, [problem] = with_dynamic_settings(BrokerConfig(), layers)
     assert why in str(problem)

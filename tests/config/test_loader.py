@@ -103,7 +103,7 @@ def problems_of(path: Path, *overrides: str) -> list[str]:
     return str(refusal.value).splitlines()
 
 
-def test_all_problems_are_told_in_the_order_of_their_lines(path: Path) -> None:
+def test_all_problems_are_reported_in_line_order(path: Path) -> None:
     path.write_text(
         "listeners=nonsense\nbroker.idd=1\nnum.partitions=0\nlog.retention.minutes=0\nbroker.id=x\n"
     )
@@ -139,9 +139,7 @@ def test_an_empty_value_is_shown_as_one(path: Path) -> None:
 
 
 @pytest.mark.parametrize("override", ["listeners=localhost:9092", "broker.id="])
-def test_what_is_wrong_with_an_override_is_said_to_be_of_an_override(
-    path: Path, override: str
-) -> None:
+def test_an_invalid_override_is_reported_as_one(path: Path, override: str) -> None:
     path.write_text("broker.id=1\n")
     [line] = problems_of(path, override)
     assert line.startswith("--override: Invalid value ")
@@ -256,7 +254,7 @@ def test_apache_kafkas_checks_across_keys_hold(path: Path, line: str, complaint:
     ("stated", "reason"),
     [("/a,/b,/a", "names /a more than once"), ("", "must name at least one directory")],
 )
-def test_log_dirs_that_cannot_be_meant_are_refused(path: Path, stated: str, reason: str) -> None:
+def test_invalid_log_dirs_are_refused(path: Path, stated: str, reason: str) -> None:
     path.write_text(f"broker.id=1\nlog.dirs={stated}\n")
     with pytest.raises(ConfigError, match=reason) as caught:
         load_broker_config(path)

@@ -8,14 +8,14 @@ from config.errors import ConfigError
 from config.rules import Durations, milliseconds
 
 
-def test_units_are_those_people_write() -> None:
+def test_common_time_units_are_parsed() -> None:
     written = ("5ms", "90s", "5m", "2h", "1d")
 
     assert list(map(milliseconds, written)) == [5, 90_000, 300_000, 7_200_000, 86_400_000]
 
 
 @pytest.mark.parametrize("text", ["", "5", "s", "-5s", "5 s", "1.5h", "5w", "9" * 13 + "s"])
-def test_what_is_no_number_with_a_unit_is_an_error(text: str) -> None:
+def test_text_without_number_and_unit_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="units"):
         milliseconds(text)
 

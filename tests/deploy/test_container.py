@@ -18,7 +18,7 @@ def _instructions(name: str) -> list[str]:
     return re.findall(rf"^\s*{name} +(.*)$", TEXT, re.MULTILINE)
 
 
-def test_what_is_copied_from_the_clone_is_there() -> None:
+def test_files_copied_into_the_image_exist() -> None:
     copied = [line.split() for line in _instructions("COPY") if not line.startswith("--from")]
     assert [(ROOT / source).exists() for *sources, _ in copied for source in sources] == [True] * 2
     ignored = (ROOT / ".dockerignore").read_text().split()
@@ -26,7 +26,7 @@ def test_what_is_copied_from_the_clone_is_there() -> None:
     assert needed.isdisjoint(ignored)
 
 
-def test_it_runs_as_nobody_in_particular_with_its_data_in_a_volume() -> None:
+def test_the_image_runs_unprivileged_with_its_data_in_a_volume() -> None:
     (user,) = _instructions("USER")
     assert int(user) > 0
     (volume,) = _instructions("VOLUME")
@@ -35,7 +35,7 @@ def test_it_runs_as_nobody_in_particular_with_its_data_in_a_volume() -> None:
     assert all(path.startswith(f"{volume}/") for path in config.log_dirs)
 
 
-def test_what_it_runs_and_asks_are_commands_of_the_wheel_for_its_own_file() -> None:
+def test_entrypoint_and_healthcheck_use_the_images_property_file() -> None:
     (entry,) = _instructions("ENTRYPOINT")
     (check,) = re.findall(r"^HEALTHCHECK .* CMD (.*)$", TEXT, re.MULTILINE)
     (target,) = [line.split()[-1] for line in _instructions("COPY") if "server.properties" in line]
@@ -43,7 +43,7 @@ def test_what_it_runs_and_asks_are_commands_of_the_wheel_for_its_own_file() -> N
     assert json.loads(check) == ["kafka-broker-python", "health", "--config", target]
 
 
-def test_its_port_is_that_of_the_listener() -> None:
+def test_the_exposed_port_is_that_of_the_listener() -> None:
     config, _ = load_broker_config(FOLDER / "server.properties")
     (port,) = _instructions("EXPOSE")
     assert [endpoint.port for endpoint in read_listeners(config).bound] == [int(port)]

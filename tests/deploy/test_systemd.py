@@ -56,7 +56,7 @@ def test_systemd_finds_nothing_wrong_with_a_unit(unit: Path, tmp_path: Path) -> 
     assert judged.returncode == 0, judged.stdout
 
 
-def test_broker_tells_its_service_manager_how_it_is(ear: socket.socket, tmp_path: Path) -> None:
+def test_the_broker_sends_ready_watchdog_and_stopping(ear: socket.socket, tmp_path: Path) -> None:
     broker = ours(tmp_path)
     broker.environment = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "100000"}
     broker.launch()
@@ -72,7 +72,7 @@ def test_broker_tells_its_service_manager_how_it_is(ear: socket.socket, tmp_path
     assert heard[-1] == b"STOPPING=1\nSTATUS=stopping"
 
 
-def test_a_broker_that_wants_certificates_of_clients_is_found_well(tmp_path: Path) -> None:
+def test_the_health_check_works_with_required_client_certificates(tmp_path: Path) -> None:
     authority = Authority()
     issued = authority.issue("localhost", directory=tmp_path)
     broker = ours(tmp_path)

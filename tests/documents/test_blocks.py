@@ -41,7 +41,7 @@ def test_blocks_are_run_or_say_why_not() -> None:
     assert neither == []
 
 
-def test_nothing_that_only_ever_is_shown_says_that_it_is_not_run() -> None:
+def test_display_only_blocks_carry_no_not_run_reason() -> None:
     both = [
         str(block)
         for page in pages()
@@ -51,7 +51,7 @@ def test_nothing_that_only_ever_is_shown_says_that_it_is_not_run() -> None:
     assert both == []
 
 
-def test_what_is_said_to_be_run_elsewhere_is_there() -> None:
+def test_tests_named_by_blocks_exist() -> None:
     named = {
         name
         for page in pages()

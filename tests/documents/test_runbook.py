@@ -70,7 +70,7 @@ def test_lines_of_the_runbook_are_written_by_the_code(quoted: str) -> None:
     assert is_logged(quoted)
 
 
-def test_what_the_code_does_not_write_is_found_out() -> None:
+def test_lines_that_the_code_does_not_write_are_detected() -> None:
     assert not is_logged("the broker … is bored")
     assert len(quoted_lines()) > 30
 

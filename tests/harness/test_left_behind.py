@@ -153,7 +153,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("kind", BODIES)
-def test_what_a_failed_test_leaves_is_gone_and_named_as_its_own(kind: str, said: str) -> None:
+def test_leftovers_of_a_failed_test_are_removed_and_attributed_to_it(kind: str, said: str) -> None:
     file = f"test_{list(BODIES).index(kind)}.py"
     assert re.search(rf"^{file}::test_first (FAILED|ERROR)", said, re.MULTILINE), said
     assert f"{file}::test_second PASSED" in said

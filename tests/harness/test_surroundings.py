@@ -40,7 +40,7 @@ def script() -> Any:
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_surrounding_is_what_its_name_says(name: str, script: Any) -> None:
+def test_each_surrounding_has_the_property_of_its_name(name: str, script: Any) -> None:
     question, answer = SHOWN[name]
     surrounding = script.SURROUNDINGS[name]
     probe = subprocess.run(script.inside(surrounding, ["true"]), capture_output=True, check=False)
@@ -64,7 +64,7 @@ def test_machine_is_as_it_was_beside_a_surrounding(script: Any) -> None:
     assert settings() == before
 
 
-def test_what_cannot_be_made_is_listed_and_not_run(
+def test_surroundings_that_cannot_be_made_are_listed_and_not_run(
     script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(script, "KEPT", tmp_path)
@@ -74,7 +74,7 @@ def test_what_cannot_be_made_is_listed_and_not_run(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_last_words_of_pytest_are_found(script: Any) -> None:
+def test_the_summary_line_of_pytest_is_found(script: Any) -> None:
     told = "==== 2 failed, 10889 passed, 31 skipped in 880.12s (0:14:40) ====\nmake: *** [test]\n"
     assert script.OUTCOME.findall(told) == [
         "2 failed, 10889 passed, 31 skipped in 880.12s (0:14:40)"

@@ -170,9 +170,7 @@ def test_frames_sent_last_are_saved_with_the_first_finding(tmp_path: Path) -> No
     ],
     ids=["info", "warning", "error", "task", "send"],
 )
-def test_the_log_is_searched_for_what_should_not_be_there(
-    tmp_path: Path, text: str, kinds: int
-) -> None:
+def test_the_broker_log_is_searched_for_errors(tmp_path: Path, text: str, kinds: int) -> None:
     findings = Findings(tmp_path)
     path = tmp_path / "broker.out"
     path.write_text(text)

@@ -63,7 +63,7 @@ def expected(kafka_version: str) -> dict[str, Definition]:
     return {name: entry for name, entry in found.items() if is_expected(entry)}
 
 
-def test_every_message_is_declared_and_none_else() -> None:
+def test_exactly_the_messages_of_both_releases_are_declared() -> None:
     wanted = expected(KAFKA_3).keys() | expected(KAFKA_4).keys()
     assert declarations.messages().keys() == wanted
 

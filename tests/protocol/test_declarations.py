@@ -61,7 +61,7 @@ def test_annotations_are_those_of_the_specifiers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(declarations.messages()))
-def test_every_struct_says_what_it_is(name: str) -> None:
+def test_every_struct_has_a_descriptive_docstring(name: str) -> None:
     for struct in structs(declarations.messages()[name]):
         first_line = (struct.__dict__.get("__doc__") or "").partition("\n")[0]
         assert first_line.endswith("."), struct.__qualname__

@@ -39,7 +39,9 @@ def test_parts_are_the_bytes(pair: tuple[type, int], data: st.DataObject) -> Non
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(every_version()), data=st.data())
-def test_what_is_encoded_in_steps_is_the_same(pair: tuple[type, int], data: st.DataObject) -> None:
+def test_encoding_in_steps_gives_the_same_bytes(
+    pair: tuple[type, int], data: st.DataObject
+) -> None:
     message, version = pair
     sent = data.draw(instances(message, version))
     parts: list[Any] = []
@@ -61,7 +63,9 @@ def read_in_steps(message: type[Message], version: int, frame: memoryview) -> An
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(every_version()), data=st.data())
-def test_what_is_decoded_in_steps_is_the_same(pair: tuple[type, int], data: st.DataObject) -> None:
+def test_decoding_in_steps_gives_the_same_message(
+    pair: tuple[type, int], data: st.DataObject
+) -> None:
     message, version = pair
     sent = data.draw(instances(message, version))
     frame = memoryview(bytearray(sent.encode(version)))
@@ -70,7 +74,7 @@ def test_what_is_decoded_in_steps_is_the_same(pair: tuple[type, int], data: st.D
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(every_version()), data=st.data())
-def test_what_is_cut_off_is_refused_in_steps_too(
+def test_truncated_messages_are_refused_in_steps_too(
     pair: tuple[type[Message], int], data: st.DataObject
 ) -> None:
     message, version = pair
@@ -85,7 +89,7 @@ def test_what_is_cut_off_is_refused_in_steps_too(
         assert read_in_steps(message, version, cut)[0] == whole
 
 
-def test_elements_are_told_before_they_are_read_and_each_pause_comes_soon() -> None:
+def test_elements_are_counted_before_decoding_with_regular_pauses() -> None:
     partitions = [1, 2, 3]
     topics = [
         OffsetFetchRequest.Topic(name=f"topic-{number}", partition_indexes=partitions)
@@ -134,7 +138,7 @@ def test_there_is_a_step_for_each_element_of_an_element() -> None:
         assert len(list(response.encode_in_steps(version, []))) == len(partitions) + 2
 
 
-def test_what_is_encoded_in_steps_is_joined_as_it_grows() -> None:
+def test_parts_encoded_in_steps_are_joined_as_they_grow() -> None:
     kind = MetadataResponse.Topic.Partition
     partitions = [
         kind(error_code=0, partition_index=n, leader_id=0, replica_nodes=[0], isr_nodes=[0])

@@ -124,7 +124,7 @@ def test_every_truncation_is_refused() -> None:
 
 
 @pytest.mark.parametrize("version", [-1, 5, 32767])
-def test_versions_that_a_message_does_not_have_are_our_mistake(version: int) -> None:
+def test_undeclared_versions_raise_value_error(version: int) -> None:
     with pytest.raises(ValueError, match=r"HeartbeatRequest has versions 0-4, not"):
         HeartbeatRequest.decode(version, b"")
     with pytest.raises(ValueError, match=r"HeartbeatRequest has versions 0-4, not"):

@@ -88,13 +88,13 @@ def test_project_names_the_modules_of_the_wheel_and_keeps_everything_else() -> N
     assert "[tool.x]" not in made
 
 
-def test_public_names_are_those_in_all_or_else_what_is_defined() -> None:
+def test_public_names_are_those_in_all_or_else_the_defined_ones() -> None:
     assert public_names('__all__ = ["b", "a"]\ndef c(): ...') == ["a", "b"]
     text = "from x import A as A, B\nclass C: ...\nD = 1\n_E = 2\nF: int = 3\nimport os"
     assert public_names(text) == ["A", "C", "D", "F"]
 
 
-def test_short_names_run_or_hand_out_what_has_the_long_ones(tmp_path: Path) -> None:
+def test_short_names_run_or_reexport_the_modules_of_the_long_ones(tmp_path: Path) -> None:
     for path in ("__main__.py", "node/__main__.py", "app.py"):
         (tmp_path / "broker" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "broker" / path).write_text("")

@@ -218,7 +218,7 @@ def test_every_module_can_be_imported_by_its_long_name(
     _said(users_directory, python, "-P", "-c", code, json.dumps(names))
 
 
-def test_types_of_what_is_installed_are_known(environment: Path, tmp_path: Path) -> None:
+def test_the_installed_package_is_typed(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from kafka_broker_python.config.loader import load_broker_config\n"
         "config, warnings = load_broker_config('x', [], {})\nreveal_type(config.log_dirs)\n"

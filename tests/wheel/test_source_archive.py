@@ -42,7 +42,7 @@ def test_the_same_files_make_the_same_bytes_whenever_and_whoever_wrote_them(
     assert _written(tmp_path / "after" / "x-1.tar.gz", root).read_bytes() == before
 
 
-def test_it_holds_what_is_ours_in_one_folder(root: Path, tmp_path: Path) -> None:
+def test_the_source_archive_holds_the_package_in_one_folder(root: Path, tmp_path: Path) -> None:
     with tarfile.open(_written(tmp_path / "out" / "x-1.tar.gz", root)) as archive:
         modes = {entry.name: entry.mode for entry in archive.getmembers()}
     assert modes == {"x-1/PKG-INFO": 0o644, "x-1/broker/app.py": 0o644, "x-1/scripts/setup": 0o755}

@@ -85,7 +85,7 @@ def test_a_generator_that_is_too_slow_does_not_keep_the_rate() -> None:
     assert (said.keeps_rate, said.is_lag_bounded) == (False, True)
 
 
-def test_what_is_taken_is_what_the_slowest_query_has_committed(tmp_path: Path) -> None:
+def test_records_taken_are_those_committed_by_the_slowest_query(tmp_path: Path) -> None:
     job = Job("activity", (), tmp_path)
     assert taken(job, "clicks") == 0
     for query, batch in (("fast", 1), ("slow", 0), ("of-planes", 0)):

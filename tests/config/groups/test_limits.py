@@ -24,7 +24,7 @@ SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval
         ("streams.num.standby.replicas", "3", "must be less than or equal to 2"),
     ],
 )
-def test_what_is_out_of_bounds_is_refused(name: str, text: str, reason: str) -> None:
+def test_group_configs_out_of_bounds_are_refused(name: str, text: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         validate_group_config({name: text}, BrokerConfig())
 
@@ -49,7 +49,7 @@ def test_the_bound_holds_where_it_is_narrower_than_what_was_stored() -> None:
     }
 
 
-def test_what_others_stored_and_nobody_can_read_is_left_out() -> None:
+def test_unknown_and_malformed_stored_group_configs_are_ignored() -> None:
     stored = {"tomorrows.key": "1", SESSION: "x", "streams.num.standby.replicas": "2"}
     assert effective_values("g", stored, BrokerConfig()) == {"streams.num.standby.replicas": 2}
 

@@ -22,7 +22,7 @@ from config.groups.offset_reset import OffsetReset, duration_ms
         ("by_duration:PT0.0009S", 0),
     ],
 )
-def test_what_java_reads_is_read(reset: str, wanted_ms: int | str | None) -> None:
+def test_durations_are_parsed_as_by_java(reset: str, wanted_ms: int | str | None) -> None:
     if wanted_ms == "refused":
         with pytest.raises(ValueError, match="no way"):
             duration_ms(reset)
@@ -39,6 +39,6 @@ def test_what_java_reads_is_read(reset: str, wanted_ms: int | str | None) -> Non
         "by_duration:P99999999999999999999D",
     ],
 )
-def test_anything_else_is_refused_in_apaches_words(reset: str) -> None:
+def test_an_invalid_offset_reset_is_refused_with_apaches_message(reset: str) -> None:
     with pytest.raises(ConfigError, match="must be either 'earliest', 'latest' or of the format"):
         OffsetReset().check("share.auto.offset.reset", reset)

@@ -60,7 +60,7 @@ def test_every_interface_is_not_advertised(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["::1%lo", "::ffff:127.0.0.1", "::", "FE80::1"])
-def test_what_is_advertised_stays_as_it_is_written(host: str) -> None:
+def test_advertised_hosts_keep_their_spelling(host: str) -> None:
     advertised = (f"PLAINTEXT://[{host}]:9093",)
     listeners = read_listeners(BrokerConfig(advertised_listeners=advertised))
     assert listeners.advertised == (Endpoint("PLAINTEXT", "PLAINTEXT", host, 9093),)
@@ -99,7 +99,7 @@ def test_what_is_advertised_stays_as_it_is_written(host: str) -> None:
         ),
     ],
 )
-def test_listeners_that_cannot_be_are_refused(config: BrokerConfig, complaint: str) -> None:
+def test_invalid_listeners_are_refused(config: BrokerConfig, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         read_listeners(config)
 

@@ -44,7 +44,7 @@ def test_options_are_read_as_java_reads_them(text: str, options: tuple[str, str]
         ("a.b.C required x=secret; a.b.D required;", "2 login modules, should be 1"),
     ],
 )
-def test_what_is_wrong_is_told_without_the_secret(text: str, why: str) -> None:
+def test_an_invalid_login_module_is_refused_without_its_secret(text: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why) as raised:
         parse_login_module(text)
 

@@ -83,7 +83,7 @@ def test_a_key_of_one_process_has_the_last_word_for_that_one(path: Path) -> None
     )
 
 
-def test_what_is_wrong_is_told_with_its_line_and_process(path: Path) -> None:
+def test_an_invalid_value_is_reported_with_line_and_process(path: Path) -> None:
     path.write_text(FILE + "broker.process.1.num.partitions=0\n")
     with pytest.raises(ConfigError) as refusal:
         of_process(path, 1)
@@ -113,7 +113,7 @@ def test_mistyped_keys_of_a_process_and_processes_there_are_not_get_lines(path: 
         ("broker.cpus=one", None, "CPUs are written as 0,2 or 0-3"),
     ],
 )
-def test_a_file_that_cannot_be_of_several_is_refused(
+def test_a_file_unsuitable_for_several_brokers_is_refused(
     path: Path, override: str, line: int | None, why: str
 ) -> None:
     overrides = [override]
@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_of_several_is_refused(
     assert why in str(refusal.value)
 
 
-def test_brokers_that_would_have_the_same_port_or_directory_are_told(path: Path) -> None:
+def test_brokers_with_a_shared_port_or_directory_are_refused(path: Path) -> None:
     def problem(*overrides: str) -> str:
         whole = load_broker_config(path, overrides)[0]
         with pytest.raises(ConfigError) as refusal:
@@ -181,7 +181,7 @@ def test_cpus_are_dealt_out_in_their_order(path: Path, cpus: str, shares: list[l
     assert [cpus_of(config) for config in all_of(path, f"broker.cpus={cpus}")] == shares
 
 
-def test_names_of_other_keys_are_of_no_process() -> None:
+def test_only_keys_of_a_process_are_parsed_as_such() -> None:
     assert own_key("broker.process.12.log.dirs") == (12, "log.dirs")
     for name in ("broker.processes", "broker.process.01.x", "broker.process.1.", "broker.id"):
         assert own_key(name) is None

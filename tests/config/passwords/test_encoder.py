@@ -37,7 +37,7 @@ def test_every_password_survives_being_kept(cipher: str, key_bits: int, password
     assert encoder.encode(password) != stored
 
 
-def test_what_is_stored_has_apaches_fields() -> None:
+def test_an_encoded_password_has_apaches_fields() -> None:
     fields = dict(pair.split(":", 1) for pair in ENCODER.encode("żółw𝄞").split(","))
     assert fields.keys() == {
         "keyFactoryAlgorithm",
@@ -68,7 +68,7 @@ def spoiled(stored: str) -> list[str]:
 
 
 @pytest.mark.parametrize("number", range(len(spoiled(""))))
-def test_what_is_malformed_is_refused_without_being_shown(number: int) -> None:
+def test_a_malformed_password_is_refused_without_its_content(number: int) -> None:
     with pytest.raises(UndecodableError) as refusal:
         ENCODER.decode(spoiled(ENCODER.encode("sesame"))[number])
     assert "sesame" not in str(refusal.value)
@@ -96,7 +96,7 @@ def test_the_secret_is_not_shown() -> None:
         {"password_encoder_iterations": 1_000_000_000},
     ],
 )
-def test_what_cannot_be_kept_so_is_refused(keys: dict[str, Any]) -> None:
+def test_invalid_encoder_settings_are_refused(keys: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="Invalid value"):
         configured_encoder(BrokerConfig(password_encoder_secret="x", **keys), os.urandom)
 

@@ -44,7 +44,7 @@ def test_a_key_of_a_file_stands_in_for_its_variable(secrets: Path) -> None:
     assert resolved(f"${{file:{secrets}:blank}}") == ""
 
 
-def test_what_is_put_in_is_not_looked_at_again(secrets: Path) -> None:
+def test_resolved_variables_are_not_resolved_again(secrets: Path) -> None:
     assert resolved(f"${{file:{secrets}:variable}}") == "${env:SECRET}"
 
 
@@ -63,13 +63,13 @@ def test_files_of_a_directory_and_variables_of_the_environment(tmp_path: Path) -
         ("${dir:/no/such:one}", Variable("dir", "/no/such", "one")),
     ],
 )
-def test_what_is_not_found_stays_and_is_noted(text: str, variable: Variable) -> None:
+def test_an_unresolved_variable_stays_and_is_noted(text: str, variable: Variable) -> None:
     providers = read_providers(NAMED, ENVIRONMENT)
     assert providers.resolve(text) == text
     assert providers.unresolved == [variable]
 
 
-def test_variables_of_providers_that_nobody_named_stay() -> None:
+def test_variables_of_unconfigured_providers_stay() -> None:
     providers = read_providers({}, ENVIRONMENT)
     assert (
         providers.resolve("${env:SECRET} ${vault:a:b} ${no}") == "${env:SECRET} ${vault:a:b} ${no}"
@@ -105,13 +105,13 @@ def test_the_environment_is_read_as_far_as_it_is_allowed() -> None:
         ({"config.providers.env.param.allowlist.pattern": "("}, "unterminated"),
     ],
 )
-def test_a_provider_that_cannot_be_is_refused(changes: dict[str, str], message: str) -> None:
+def test_an_invalid_config_provider_is_refused(changes: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         read_providers({**NAMED, **changes})
 
 
 @pytest.mark.parametrize("text", ["${file:/no/such:one}", "${env:path:SECRET}"])
-def test_what_cannot_be_read_is_refused(text: str) -> None:
+def test_unreadable_secret_files_are_refused(text: str) -> None:
     with pytest.raises(ConfigError):
         resolved(text)
 
@@ -139,19 +139,19 @@ def test_a_property_file_has_values_of_providers_and_no_warning(
     assert config.stated["log.dirs"] == "from env"
 
 
-def test_what_no_provider_has_is_told(tmp_path: Path) -> None:
+def test_an_unresolved_variable_causes_a_warning(tmp_path: Path) -> None:
     path = property_file(tmp_path, "log.dirs=${env:NOBODY}")
     _, warnings = load_broker_config(path, (), ENVIRONMENT)
     assert warnings == [f"{path}:5: log.dirs: nothing is found for ${{env:NOBODY}}"]
 
 
-def test_what_a_provider_cannot_read_ends_the_start(tmp_path: Path) -> None:
+def test_an_unreadable_provider_file_ends_the_start(tmp_path: Path) -> None:
     path = property_file(tmp_path, "log.dirs=${file:/no/such:dirs}")
     with pytest.raises(ConfigError, match=r":5: log\.dirs: Could not read properties"):
         load_broker_config(path)
 
 
-def test_a_provider_without_a_class_is_told(tmp_path: Path) -> None:
+def test_a_provider_without_a_class_causes_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
     path.write_text("config.providers=vault\n")
     _, warnings = load_broker_config(path)

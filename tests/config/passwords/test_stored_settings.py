@@ -36,7 +36,7 @@ def test_a_password_is_encrypted_and_a_variable_in_it_looked_up_when_it_is_read(
 
 
 @pytest.mark.parametrize("reader", [settings_of(), settings_of(password_encoder_secret="other")])
-def test_a_password_that_cannot_be_decrypted_is_left_out_and_told(reader: StoredSettings) -> None:
+def test_an_undecryptable_password_is_ignored_and_reported(reader: StoredSettings) -> None:
     stored = KEPT.storable({PASSWORD: "sesame", "log.cleaner.threads": "2"})
     settings, problems = reader.readable(stored)
     assert settings == {"log.cleaner.threads": "2"}
@@ -49,7 +49,7 @@ def test_without_a_secret_no_password_is_stored() -> None:
         settings_of().storable({PASSWORD: "sesame"})
 
 
-def test_what_was_kept_with_the_old_secret_is_kept_with_the_new_one() -> None:
+def test_passwords_of_the_old_secret_are_reencrypted() -> None:
     both = settings_of(password_encoder_secret="newest", password_encoder_old_secret="new")
     stored = {
         **KEPT.storable({PASSWORD: "sesame"}),

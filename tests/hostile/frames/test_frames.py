@@ -161,7 +161,7 @@ def test_commands_that_must_be_obeyed_are_not_sent(
     assert bool(command(request_, version)) is is_harm
 
 
-def test_what_cannot_be_read_commands_nothing() -> None:
+def test_undecodable_frames_are_harmless() -> None:
     body = _deletion("__consumer_offsets").encode(3)
     front = request_front(1, int(ApiKey.DELETE_TOPICS), 3, b"fuzz", len(body))
 

@@ -49,7 +49,7 @@ def test_a_delay_is_minus_one_less_its_milliseconds(value: bytes, delay_ms: int)
     assert times((("deliver-after", value),)) == [-1 - delay_ms]
 
 
-def test_a_time_is_itself_also_when_it_has_passed() -> None:
+def test_deliver_at_is_used_unchanged_even_in_the_past() -> None:
     at = b"%d" % (NOW_MS + 5)
     assert times((("deliver-at", at),), (("deliver-at", b"0"),)) == [NOW_MS + 5, 0]
 
@@ -88,7 +88,7 @@ def test_records_without_a_header_take_the_delay_of_the_topic() -> None:
     ],
     ids=repr,
 )
-def test_a_header_that_cannot_be_is_refused_by_the_index_of_its_record(headers: Headers) -> None:
+def test_an_invalid_delay_header_is_refused_with_its_record_index(headers: Headers) -> None:
     with pytest.raises(RecordsRejectedError) as refused:
         times((), headers, (("deliver-after", b"1"),))
 
@@ -140,7 +140,7 @@ def outcome(*headers: tuple[str, bytes | None]) -> list[int] | tuple[object, ...
     names=st.lists(st.sampled_from(["deliver-at", "deliver-after", "deliver", "x"]), max_size=3),
     values=st.lists(VALUES, min_size=3, max_size=3),
 )
-def test_a_header_alone_says_what_it_says_beside_another(
+def test_a_delay_header_means_the_same_alone_and_beside_others(
     names: list[str], values: list[bytes | None]
 ) -> None:
     """Records with one header are read in a way of their own."""

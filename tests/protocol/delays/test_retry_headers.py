@@ -50,7 +50,7 @@ def test_a_count_that_the_broker_did_not_give_is_an_error(
         attempts_made(headers)
 
 
-def test_what_is_given_back_has_its_own_headers_and_one_count() -> None:
+def test_a_retried_record_keeps_its_own_headers_and_one_attempt_count() -> None:
     sent = [
         ("deliver-after", b"2h"),
         ("reason", b"no stock"),
@@ -83,7 +83,7 @@ def test_a_dead_letter_says_where_it_comes_from_and_how_often_it_was_tried() -> 
     )
 
 
-def test_one_that_is_dead_for_the_second_time_says_so_of_this_time_only() -> None:
+def test_a_second_dead_letter_carries_only_its_own_headers() -> None:
     first = dead_letter([("own", b"1")], ("billing.retry", 3, 99), 1_000)
 
     assert dead_letter(first, ("billing.retry", 3, 200), 2_000) == (

@@ -122,7 +122,7 @@ def test_a_record_that_could_not_be_delivered_is_refused() -> None:
     assert parse_waiting(wrapped).numbers == (-6,) * 20
 
 
-def test_what_a_retry_topic_has_taken_once_it_takes_again() -> None:
+def test_the_largest_record_of_a_retry_topic_fits_again_with_its_headers() -> None:
     """The largest record, with all that the broker adds to it meanwhile."""
     most, numbers = 10_000, b"%d" % ((1 << 63) - 1)
     limits = DelayLimits(0, 1000, most, levels([500], 99))
@@ -152,7 +152,7 @@ def _refused(limits: DelayLimits, value: bytes, headers: tuple[tuple[str, bytes]
     return False
 
 
-def test_a_delivered_batch_says_how_far_delivery_has_come() -> None:
+def test_a_delivered_batch_carries_the_delivery_point() -> None:
     due = [
         due_record(NOW_MS + index, Record(50 - index, NOW_MS, b"k", b"v", (("own", b"x"),)))
         for index in range(3)
@@ -173,7 +173,7 @@ def test_a_delivered_batch_says_how_far_delivery_has_come() -> None:
 
 
 @pytest.mark.parametrize("bits", [DELAY_BIT, DELAY_BIT | CONTROL_BIT])
-def test_clients_may_not_write_what_only_the_broker_does(bits: int) -> None:
+def test_batches_with_broker_only_attributes_are_refused(bits: int) -> None:
     batch = build_batch([NewRecord(NOW_MS, None, b"x")])
     assign_attributes(batch, 0, bits)
     with pytest.raises(ApiError) as refused:
@@ -220,7 +220,7 @@ def test_a_front_that_is_cut_off_is_refused(cut: int) -> None:
     ),
     codec=st.sampled_from(Codec),
 )
-def test_what_is_delivered_is_the_record_with_more_headers(
+def test_a_delivered_record_is_the_original_with_more_headers(
     records: list[tuple[int, int, NewRecord]], codec: Codec
 ) -> None:
     due = [due_record(due_ms, Record(offset, *record)) for due_ms, offset, record in records]

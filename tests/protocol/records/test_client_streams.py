@@ -98,7 +98,7 @@ def fault(codec: Codec, data: bytes, *, is_hurried: bool = False) -> ErrorCode |
         (Codec.LZ4, Lz4Frame(empty_block=b"\1\0\0\0\0").wrap(b"a"), "block at byte 12 is empty"),
     ],
 )
-def test_refusal_says_what_follows_or_is_in_the_way(
+def test_refusal_names_the_trailing_or_unexpected_bytes(
     codec: Codec, data: bytes, message: str
 ) -> None:
     with pytest.raises(ApiError, match=message):
@@ -112,7 +112,7 @@ def test_gzip_header_that_looks_like_another_member_is_taken() -> None:
 
 
 @pytest.mark.parametrize("codec", [Codec.LZ4, Codec.ZSTD])
-def test_stream_in_many_blocks_is_left_to_others(codec: Codec) -> None:
+def test_a_stream_in_many_blocks_is_not_checked_on_the_event_loop(codec: Codec) -> None:
     size = -(-len(DATA) // PIECES_AT_ONCE)
     few, many = (
         KINDS[codec](block_bytes=size // blocks, stored=True).wrap(DATA) for blocks in (1, 2)

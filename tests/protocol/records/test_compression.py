@@ -29,14 +29,16 @@ def _outcome(codec: Codec, data: bytes | bytearray, limit: int) -> ErrorCode | N
 
 @pytest.mark.parametrize("codec", Codec)
 @given(data=st.binary(max_size=3000), repeat=st.integers(0, 100))
-def test_what_was_compressed_comes_back(codec: Codec, data: bytes, repeat: int) -> None:
+def test_compressed_bytes_are_decompressed_unchanged(
+    codec: Codec, data: bytes, repeat: int
+) -> None:
     data *= repeat
     assert decompress(codec, memoryview(compress(codec, data)), len(data)) == data
 
 
 @pytest.mark.parametrize("codec", Codec)
 @pytest.mark.parametrize("size", [LARGE_BYTES - 1, LARGE_BYTES, 5 * LARGE_BYTES + 7])
-def test_what_is_large_comes_back(codec: Codec, size: int) -> None:
+def test_large_contents_are_decompressed_unchanged(codec: Codec, size: int) -> None:
     data = random.Random(size).randbytes(1000) * (size // 1000 + 1)
     assert decompress(codec, compress(codec, data[:size])) == data[:size]
 
@@ -80,7 +82,7 @@ def test_damage_is_refused_or_unnoticed(codec: Codec, position: int, flip: int, 
     assert _outcome(codec, compressed[: len(compressed) - cut], 100_000) in REFUSALS_OR_FITS
 
 
-def test_gzip_that_lies_about_its_size_is_still_read() -> None:
+def test_gzip_with_a_wrong_size_is_refused() -> None:
     compressed = bytearray(compress(Codec.GZIP, bytes(300_000)))
     compressed[-4:] = (5).to_bytes(4, "little")
     with pytest.raises(ApiError, match="GZIP"):
@@ -122,6 +124,6 @@ def test_lz4_is_written_in_independent_blocks() -> None:
     assert compress(Codec.LZ4, b"x" * 200_000)[4] & 0x20
 
 
-def test_members_and_frames_that_follow_each_other_are_one_stream() -> None:
+def test_concatenated_members_and_frames_are_one_stream() -> None:
     for codec in (Codec.GZIP, Codec.LZ4, Codec.ZSTD):
         assert decompress(codec, compress(codec, b"one ") + compress(codec, b"two")) == b"one two"

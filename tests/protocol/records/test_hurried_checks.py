@@ -53,7 +53,7 @@ def of_records(count: int, headers: int = 0) -> bytearray:
     return build_batch([record] * count, codec=Codec.ZSTD)
 
 
-def test_gzip_in_many_members_is_refused_by_others() -> None:
+def test_gzip_in_many_members_is_refused_off_the_event_loop() -> None:
     many = in_pieces(Codec.GZIP, 2 * PIECES_AT_ONCE)
 
     with pytest.raises(LargeContentsError):
@@ -102,7 +102,7 @@ def test_many_headers_are_left_to_others(count: int, headers: int) -> None:
     assert recompress(many, COMPACTED, NOW) is many
 
 
-def test_who_has_time_pauses_now_and_then() -> None:
+def test_unhurried_checks_pause_regularly() -> None:
     pauses: list[None] = []
     rules = replace(COMPACTED, pause=lambda: pauses.append(None))
     check_produced(of_records(3 * TURN_RECORDS), rules, NOW)

@@ -55,7 +55,7 @@ def test_compressed_blocks_are_left_to_the_library() -> None:
     assert stored_blocks(memoryview(compress(Codec.LZ4, bytes(1000)))) is None
 
 
-def test_what_is_taken_out_keeps_to_the_limit() -> None:
+def test_stored_blocks_respect_the_size_limit() -> None:
     whole = frame(JAVAS_HEADER, [bytes(1000)])
     assert decompress(Codec.LZ4, whole, 1000) == bytes(1000)
     with pytest.raises(ApiError, match="more than 999 bytes"):

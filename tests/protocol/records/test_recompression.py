@@ -29,7 +29,7 @@ def produced(codec: Codec) -> bytearray:
 
 @pytest.mark.parametrize("source", Codec)
 @pytest.mark.parametrize("target", Codec)
-def test_records_stay_what_they_were(source: Codec, target: Codec) -> None:
+def test_recompression_keeps_the_records(source: Codec, target: Codec) -> None:
     batch = produced(source)
 
     result = recompress(batch, ProduceRules(target_codec=target), NOW_MS)

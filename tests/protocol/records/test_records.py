@@ -31,7 +31,7 @@ NEW_RECORDS = st.builds(
 
 
 @given(records=st.lists(NEW_RECORDS, min_size=1, max_size=8), codec=st.sampled_from(Codec))
-def test_what_was_built_is_read(records: list[NewRecord], codec: Codec) -> None:
+def test_built_records_are_read_back(records: list[NewRecord], codec: Codec) -> None:
     batch = build_batch(records, base_offset=1000, codec=codec)
     expected = [Record(1000 + i, *record) for i, record in enumerate(records)]
     assert list(iterate_records(memoryview(batch))) == expected

@@ -124,7 +124,7 @@ def test_a_request_has_left_with_its_last_byte(loop: VirtualLoop) -> None:
 
 @pytest.mark.parametrize("lag_seconds", [0.0, 0.01])
 @pytest.mark.parametrize("buffer_bytes", [16_384, 1 << 20])
-def test_what_is_carried_takes_about_as_long_as_the_network_says(
+def test_transfer_time_matches_the_networks_estimate(
     loop: VirtualLoop, buffer_bytes: int, lag_seconds: float
 ) -> None:
     network = network_of(loop)
@@ -138,7 +138,7 @@ def test_what_is_carried_takes_about_as_long_as_the_network_says(
 
 
 @pytest.mark.parametrize(("left_at", "is_late"), [(1000.0, True), (1000.9, False)])
-def test_who_has_not_the_whole_request_is_not_late(
+def test_a_broker_without_the_whole_request_is_not_late(
     loop: VirtualLoop, left_at: float, is_late: bool
 ) -> None:
     cluster = SimulatedCluster(loop, Random(0), 2)
