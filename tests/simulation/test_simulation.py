@@ -19,7 +19,7 @@ def test_seeds_keep_every_promise(seeds: range) -> None:
 
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("seeds", [range(3), *slow_seeds(range(3, 20), range(20, 40))])
-def test_delayed_records_are_delivered_once_and_never_early(seeds: range) -> None:
+def test_delayed_records_arrive_once_and_never_early(seeds: range) -> None:
     check_fine(seeds, "--delays")
 
 

@@ -145,7 +145,7 @@ def test_auto_commit_is_done_in_the_background_and_on_close(
         assert committed(consumer, topic).offset == 10
 
 
-def test_nothing_committed_is_said_so(
+def test_a_missing_offset_is_returned_as_invalid(
     topic: str, new_consumer: NewConsumer, new_group: Callable[[], str]
 ) -> None:
     with closing(new_consumer(new_group())) as consumer:

@@ -150,7 +150,7 @@ def cluster(tmp_path: Path, seed: int) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_faults_break_no_promise(cluster: Cluster, seed: int) -> None:
+def test_no_record_is_lost_or_repeated_under_drawn_faults(cluster: Cluster, seed: int) -> None:
     chance = random.Random(seed)
     with Work(cluster.bootstrap) as work:
         for schedule in [schedule_of(chance) for _ in range(EPISODES)]:

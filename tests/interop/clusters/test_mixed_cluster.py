@@ -108,7 +108,7 @@ class Ledger:
 
 
 @pytest.mark.parametrize(("host", "guest"), [(OURS, APACHE), (APACHE, OURS)])
-def test_guest_joins_and_each_does_everything_once(
+def test_apache_and_ours_serve_one_cluster_in_every_role(
     cluster: MixedCluster, host: str, guest: str
 ) -> None:
     cluster.places[HOST].take(host)

@@ -181,7 +181,7 @@ def test_a_second_supervisor_is_refused_and_the_first_one_goes_on(
     assert node.command("--status")[0] == 0
 
 
-def test_a_file_that_has_become_wrong_restarts_nobody(node: Node, tmp_path: Path) -> None:
+def test_an_invalid_file_stops_a_rolling_restart(node: Node, tmp_path: Path) -> None:
     before = node.pids()
     with (tmp_path / "node.properties").open("a") as file:
         file.write("num.partitions=none\n")
@@ -194,7 +194,7 @@ def test_a_file_that_has_become_wrong_restarts_nobody(node: Node, tmp_path: Path
     assert node.stop() == 0
 
 
-def test_nobody_is_restarted_while_zookeeper_is_away(
+def test_no_broker_is_restarted_while_zookeeper_is_unreachable(
     zookeeper: ZooKeeperServer, properties: dict[str, str], tmp_path: Path
 ) -> None:
     """A broker could not start again, and none knows which replicas are in sync."""
@@ -239,7 +239,9 @@ def test_a_node_stops_in_turn_and_leaves_clean_directories(node: Node, tmp_path:
     assert node.command("--status")[0] == 1
 
 
-def test_one_endpoint_tells_the_metrics_of_all(properties: dict[str, str], tmp_path: Path) -> None:
+def test_one_endpoint_serves_the_metrics_of_all_brokers(
+    properties: dict[str, str], tmp_path: Path
+) -> None:
     port = free_port()
     with Node(tmp_path, {**properties, "metrics.port": str(port)}) as node:
         node.launch()

@@ -43,7 +43,7 @@ pytestmark = [
 ]
 
 
-def test_no_record_is_lost_whoever_is_killed(tmp_path: Path) -> None:
+def test_no_record_is_lost_when_processes_of_a_node_are_killed(tmp_path: Path) -> None:
     draw = random.Random(SEED)
     zookeeper = ZooKeeperServer(tmp_path / "zookeeper")
     keys = {**KEYS, "broker.processes.restart.backoff.ms": "50", "min.insync.replicas": "2"}

@@ -41,7 +41,7 @@ def trio(tmp_path: Path) -> Iterator[Trio]:
         three.kill()
 
 
-def test_what_was_acknowledged_does_not_come_again(trio: Trio) -> None:
+def test_acknowledged_records_are_not_delivered_again(trio: Trio) -> None:
     tools = Tools(jars.KAFKA_4)
     server = ("--bootstrap-server", trio.bootstrap)
     try:

@@ -99,7 +99,7 @@ def _eventually(condition: Callable[[], bool]) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def test_frozen_controller_wakes_up_to_another_and_writes_nothing(pair: Pair) -> None:
+def test_a_frozen_controller_is_fenced_when_it_resumes(pair: Pair) -> None:
     old = pair.controller
     assert old is not None
     other = 1 - old

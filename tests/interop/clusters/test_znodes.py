@@ -142,11 +142,11 @@ _SUPPORTED = (
 )
 
 
-def test_same_nodes_are_made(our_own: Shape, apaches: Shape) -> None:
+def test_znode_paths_equal_apaches(our_own: Shape, apaches: Shape) -> None:
     assert sorted(our_own) == sorted(apaches)
 
 
-def test_nodes_hold_the_same_bytes(our_own: Shape, apaches: Shape) -> None:
+def test_znode_contents_equal_apaches(our_own: Shape, apaches: Shape) -> None:
     different = {
         path: (our_own[path], apaches[path])
         for path in our_own.keys() & apaches.keys()

@@ -121,7 +121,7 @@ def _read(consumer: Consumer, count: int) -> list[str]:
     return [(message.value() or b"").decode() for message in messages]
 
 
-def test_clients_go_on_while_zookeeper_is_away_and_nothing_is_done_behind_their_backs(
+def test_clients_continue_without_zookeeper_and_refused_requests_are_not_done_later(
     start: StartBroker, zookeeper: ZooKeeperServer, nodes: KazooClient
 ) -> None:
     broker = start(LONGEST_SESSION_MS)
@@ -162,7 +162,7 @@ def test_clients_go_on_while_zookeeper_is_away_and_nothing_is_done_behind_their_
     consumer.close()
 
 
-def test_topic_is_not_created_after_its_client_was_told_so(
+def test_a_topic_whose_creation_was_refused_is_not_created_later(
     start: StartBroker, zookeeper: ZooKeeperServer
 ) -> None:
     broker = start(LONGEST_SESSION_MS)
@@ -176,7 +176,7 @@ def test_topic_is_not_created_after_its_client_was_told_so(
     assert _topics(admin) == {"first", "second"}
 
 
-def test_killed_broker_waits_for_the_node_of_its_earlier_life(
+def test_a_killed_broker_waits_for_its_previous_session_to_end(
     start: StartBroker, nodes: KazooClient
 ) -> None:
     broker = start(LONGEST_SESSION_MS)
@@ -197,7 +197,7 @@ def test_killed_broker_waits_for_the_node_of_its_earlier_life(
     assert nodes.exists("/controller") is None
 
 
-def test_broker_that_was_counted_dead_registers_again(
+def test_a_broker_whose_session_expired_registers_again(
     start: StartBroker, nodes: KazooClient
 ) -> None:
     broker = start(SHORT_SESSION_MS)
@@ -229,7 +229,7 @@ def test_id_of_a_broker_that_lives_is_refused_and_that_broker_left_alone(
     assert nodes.get("/brokers/ids/0") == before
 
 
-def test_no_zookeeper_is_one_line_and_an_exit_code(
+def test_an_unreachable_zookeeper_is_one_line_and_exit_code_1(
     tmp_path: Path, zookeeper: ZooKeeperServer
 ) -> None:
     zookeeper.kill()
@@ -255,7 +255,7 @@ def test_start_that_waits_for_zookeeper_can_be_stopped(
     assert "stopped before" in process.output_tail()
 
 
-def test_topics_of_a_broker_without_zookeeper_are_told_to_be_there(
+def test_topics_left_from_standalone_operation_are_warned_of(
     tmp_path: Path, zookeeper: ZooKeeperServer
 ) -> None:
     alone = ours(tmp_path / "alone")

@@ -63,7 +63,7 @@ class Judge:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 5, 7])
-def test_nothing_is_lost_and_nothing_finished_comes_again(seed: int, tmp_path: Path) -> None:
+def test_no_record_is_lost_and_no_finished_one_delivered_again(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     judge = Judge()
     broker = ours(tmp_path, SMALL)

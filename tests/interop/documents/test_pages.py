@@ -124,7 +124,7 @@ def test_groups_of_all_kinds_are_used_as_the_page_says(
         terminal.run(block)
 
 
-def test_messages_wait_come_back_and_are_found(
+def test_delays_retries_and_look_ups_work_as_the_page_shows(
     broker: EmbeddedBroker, tools_of_today: Tools, tmp_path: Path
 ) -> None:
     port = broker.config["key.index.port"]

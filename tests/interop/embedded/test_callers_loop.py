@@ -10,7 +10,7 @@ import pytest
 from broker.testing import EmbeddedBroker, EmbeddedBrokerError, ErrorCode, Produce
 
 
-def test_the_callers_loop_hosts_it() -> None:
+def test_a_broker_runs_on_the_callers_event_loop() -> None:
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
     async def test() -> None:
@@ -47,7 +47,7 @@ def test_the_callers_loop_hosts_it() -> None:
     asyncio.run(test())
 
 
-def test_it_tells_and_mistreats_as_one_on_a_thread_does() -> None:
+def test_a_broker_on_the_callers_loop_has_the_same_interface() -> None:
     from aiokafka import AIOKafkaProducer
     from aiokafka.errors import MessageSizeTooLargeError, RequestTimedOutError
 
@@ -87,7 +87,7 @@ def test_it_tells_and_mistreats_as_one_on_a_thread_does() -> None:
     asyncio.run(test())
 
 
-def test_what_a_broker_that_dies_leaves_undone_is_told() -> None:
+def test_calls_under_way_fail_when_the_broker_is_killed() -> None:
     async def test() -> None:
         async with EmbeddedBroker() as broker:
             creation = broker.create_topic("orders")
@@ -98,7 +98,7 @@ def test_what_a_broker_that_dies_leaves_undone_is_told() -> None:
     asyncio.run(test())
 
 
-def test_another_loop_than_its_own_is_told() -> None:
+def test_a_call_from_another_event_loop_is_refused() -> None:
     """As when a fixture has the loop of the session, and a test one of its own."""
     made = EmbeddedBroker()
     one, other = asyncio.new_event_loop(), asyncio.new_event_loop()
@@ -130,7 +130,7 @@ def _close_with_all(loop: asyncio.AbstractEventLoop) -> None:
     loop.close()
 
 
-def test_without_asyncio_it_is_told_what_to_do() -> None:
+def test_a_start_outside_asyncio_suggests_the_with_statement() -> None:
     starting = EmbeddedBroker().__aenter__()
     with pytest.raises(EmbeddedBrokerError, match="start the broker by with"):
         starting.send(None)

@@ -29,7 +29,7 @@ each_isolation = pytest.mark.parametrize("isolation", ["thread", "process"])
 
 
 @each_isolation
-def test_what_was_produced_stands_in_the_log(isolation: Isolation) -> None:
+def test_produced_records_are_returned_from_the_log(isolation: Isolation) -> None:
     with EmbeddedBroker(isolation=isolation) as broker:
         broker.create_topic("orders", partitions=2, config={"retention.ms": -1})
 
@@ -135,7 +135,7 @@ def test_two_brokers_in_one_process_never_see_each_other() -> None:
         assert produced(one.bootstrap_servers, "orders", b"three") == [0]
 
 
-def test_what_the_process_has_stays_as_it_is() -> None:
+def test_a_broker_leaves_the_state_of_its_process_unchanged() -> None:
     import logging
     import resource
     import signal
@@ -179,7 +179,7 @@ def test_a_log_directory_of_the_users_own_stays(tmp_path: Path) -> None:
         assert [record.value for record in broker.records("orders")] == [b"one"]
 
 
-def test_a_port_that_is_taken_is_told_and_leaves_nothing() -> None:
+def test_a_port_in_use_fails_the_start_without_leftovers() -> None:
     threads = set(threading.enumerate())
     with EmbeddedBroker() as one, pytest.raises(EmbeddedBrokerError, match="already in use"):
         EmbeddedBroker({"listeners": f"PLAINTEXT://{one.bootstrap_servers}"}).start()
@@ -222,7 +222,7 @@ def test_each_listener_with_port_0_gets_a_port_of_its_own() -> None:
         assert produced(address, "orders", b"one") == [0]
 
 
-def test_aborted_records_are_not_shown_to_who_wants_committed_ones(
+def test_aborted_records_are_hidden_from_committed_reads(
     broker: EmbeddedBroker, topic: str
 ) -> None:
     from confluent_kafka import Producer
@@ -267,12 +267,12 @@ def test_a_broker_in_a_process_ends_with_the_one_that_has_started_it(tmp_path: P
     until(lambda: not Path(directory).exists())
 
 
-def test_a_configuration_that_is_wrong_is_told() -> None:
+def test_an_invalid_configuration_fails_the_start() -> None:
     with pytest.raises(EmbeddedBrokerError, match=r"num\.partitions"):
         EmbeddedBroker({"num.partitions": "many"}).start()
 
 
-def test_a_key_that_there_is_not_is_told() -> None:
+def test_an_unknown_key_causes_a_warning() -> None:
     with pytest.warns(UserWarning, match=r"num\.partition is not"):
         made = EmbeddedBroker({"num.partition": 3})
     with made as broker:
@@ -300,7 +300,7 @@ def test_records_of_a_partition_that_there_is_not_are_an_error(
     assert broker.records(topic, 0) == []
 
 
-def test_a_group_is_waited_for(broker: EmbeddedBroker, topic: str) -> None:
+def test_wait_for_blocks_until_a_group_reaches_the_lag(broker: EmbeddedBroker, topic: str) -> None:
     from confluent_kafka import Consumer
 
     produced(broker.bootstrap_servers, topic, b"one", b"two")
@@ -345,7 +345,7 @@ def test_a_full_disk_is_the_end_of_a_broker_with_one() -> None:
         assert next(record.value for record in broker.records("orders")) == b"one"
 
 
-def test_who_has_not_asked_for_its_log_lines_gets_warnings_alone(
+def test_only_warnings_of_the_broker_propagate_by_default(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("WARNING")

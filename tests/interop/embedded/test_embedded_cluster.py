@@ -28,7 +28,7 @@ def values(cluster: EmbeddedCluster, topic: str) -> list[bytes | None]:
     return [record.value for record in cluster.records(topic)]
 
 
-def test_what_was_acknowledged_survives_its_leader(cluster: EmbeddedCluster) -> None:
+def test_acknowledged_records_survive_a_killed_leader(cluster: EmbeddedCluster) -> None:
     cluster.create_topic("ha", partitions=1, replication_factor=3)
     assert produced(cluster.bootstrap_servers, "ha", b"one") == [0]
     leader = cluster.leader_of("ha", 0)
@@ -43,7 +43,7 @@ def test_what_was_acknowledged_survives_its_leader(cluster: EmbeddedCluster) -> 
     assert values(cluster, "ha") == [b"one", b"two", b"three"]
 
 
-def test_what_is_not_there_is_told_at_once(cluster: EmbeddedCluster) -> None:
+def test_unknown_brokers_and_topics_are_refused_at_once(cluster: EmbeddedCluster) -> None:
     cluster.create_topic("ha")
     not_started = EmbeddedCluster()
     began = time.monotonic()
@@ -107,7 +107,7 @@ def test_a_broker_that_is_paused_loses_its_leadership(cluster: EmbeddedCluster) 
     assert produced(cluster.bootstrap_servers, "ha", b"one") == [0]
 
 
-def test_a_group_is_waited_for_wherever_it_is(cluster: EmbeddedCluster) -> None:
+def test_wait_for_finds_the_group_at_any_coordinator(cluster: EmbeddedCluster) -> None:
     from confluent_kafka import Consumer
 
     cluster.create_topic("orders", partitions=3)
@@ -163,7 +163,7 @@ def test_a_fault_strikes_the_broker_that_it_is_set_on(cluster: EmbeddedCluster) 
     assert len(leader.requests.of(Produce)) == 2
 
 
-def test_brokers_do_not_show_what_they_ask_each_other(cluster: EmbeddedCluster) -> None:
+def test_requests_between_brokers_are_not_recorded(cluster: EmbeddedCluster) -> None:
     cluster.create_topic("ha")
     produced(cluster.bootstrap_servers, "ha", b"one", client_id="me")
 

@@ -88,7 +88,7 @@ def test_a_connection_that_breaks_is_made_again(
     assert values(broker, topic) == [b"one"]
 
 
-def test_an_error_that_does_not_pass_is_told(broker: EmbeddedBroker, topic: str) -> None:
+def test_a_non_retriable_error_reaches_the_client(broker: EmbeddedBroker, topic: str) -> None:
     with broker.fail(Produce, ErrorCode.TOPIC_AUTHORIZATION_FAILED):
         codes = produced(broker.bootstrap_servers, topic, b"one")
     assert codes == [int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
@@ -152,7 +152,7 @@ def test_an_answer_that_is_withheld_runs_into_the_clients_time_out(
     assert values(broker, topic) == [b"one", b"one"]
 
 
-def test_what_cannot_be_fetched_is_fetched_later(broker: EmbeddedBroker, topic: str) -> None:
+def test_a_failed_fetch_is_retried(broker: EmbeddedBroker, topic: str) -> None:
     from confluent_kafka import Consumer, TopicPartition
 
     produced(broker.bootstrap_servers, topic, b"one")
@@ -168,7 +168,7 @@ def test_what_cannot_be_fetched_is_fetched_later(broker: EmbeddedBroker, topic: 
     consumer.close()
 
 
-def test_a_commit_that_fails_is_told(broker: EmbeddedBroker, topic: str) -> None:
+def test_a_failed_commit_is_raised(broker: EmbeddedBroker, topic: str) -> None:
     from confluent_kafka import Consumer, KafkaException, TopicPartition
 
     consumer = Consumer(

@@ -53,26 +53,26 @@ def started() -> set[str]:
     return _printed(STARTED)
 
 
-def test_a_start_imports_nothing_that_few_brokers_need(started: set[str]) -> None:
+def test_a_start_imports_no_rarely_needed_module(started: set[str]) -> None:
     assert "broker.app" in started
     assert not {one for one in started for few in FOR_FEW if f"{one}.".startswith(f"{few}.")}
 
 
-def test_what_few_brokers_need_is_there() -> None:
+def test_every_rarely_needed_module_exists() -> None:
     assert not [few for few in FOR_FEW if few.startswith(OURS) and not find_spec(few)]
 
 
-def test_a_start_imports_so_many_modules_and_no_more(started: set[str]) -> None:
+def test_modules_imported_by_a_start_are_bounded(started: set[str]) -> None:
     assert len([one for one in started if one.partition(".")[0] in OURS]) <= OUR_MODULES
 
 
-def test_what_tests_import_is_not_yet_a_broker() -> None:
+def test_importing_broker_testing_does_not_import_the_broker() -> None:
     imported = _printed("import sys, broker.testing; print(*sys.modules)")
     assert "broker.testing" in imported
     assert not imported & {"broker.app", "broker.handlers", "broker.startup", "storage.log"}
 
 
-def test_who_has_its_broker_in_a_process_does_not_import_it() -> None:
+def test_process_isolation_does_not_import_the_broker() -> None:
     there = STARTED.replace("EmbeddedBroker()", "EmbeddedBroker(isolation='process')")
     assert "broker.app" not in _printed(there)
 

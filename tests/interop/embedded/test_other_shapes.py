@@ -34,7 +34,7 @@ def test_unittest_has_a_mixin(suite: pytest.Pytester) -> None:
     run(suite).assert_outcomes(passed=2)
 
 
-def test_what_a_test_of_unittest_does_to_its_broker_ends_with_it(suite: pytest.Pytester) -> None:
+def test_faults_set_by_a_unittest_test_end_with_it(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
         import contextlib

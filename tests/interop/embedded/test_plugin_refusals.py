@@ -9,7 +9,7 @@ from tests.interop.embedded.test_plugin import run
 pytest_plugins = ["pytester"]
 
 
-def test_a_marker_that_is_wrong_is_told(pytester: pytest.Pytester) -> None:
+def test_an_unknown_marker_argument_is_refused(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest
@@ -39,7 +39,7 @@ def test_a_marker_that_is_wrong_is_told(pytester: pytest.Pytester) -> None:
         ("topic_config=5", "topic_config is a mapping, and not 5"),
     ],
 )
-def test_a_value_that_a_marker_cannot_have_is_told(
+def test_an_invalid_marker_value_is_refused(
     pytester: pytest.Pytester, marked: str, told: str
 ) -> None:
     pytester.makepyfile(
@@ -57,7 +57,7 @@ def test_a_value_that_a_marker_cannot_have_is_told(
 
 
 @pytest.mark.parametrize("options", [["--kafka-brokers", "0"], ["-o", "kafka_brokers=many"]])
-def test_a_number_of_brokers_that_is_none_is_told(
+def test_an_invalid_number_of_brokers_is_refused(
     pytester: pytest.Pytester, options: list[str]
 ) -> None:
     pytester.makepyfile("def test_it(kafka_cluster): pass")

@@ -54,7 +54,7 @@ def _tell_and_stop(broker: EmbeddedBroker | EmbeddedCluster, way: Connection) ->
 
 
 @pytest.mark.parametrize("kind", [EmbeddedBroker, EmbeddedCluster])
-def test_a_fork_commands_nothing_and_takes_nothing_along(
+def test_a_fork_cannot_control_the_broker_or_take_it_down(
     kind: type[EmbeddedBroker | EmbeddedCluster],
 ) -> None:
     ours, theirs = FORK.Pipe()
@@ -91,7 +91,7 @@ def test_a_fork_holds_no_connection_and_no_port_of_a_broker_that_is_killed(
         assert child.exitcode == 0
 
 
-def test_what_a_killed_process_has_left_goes_with_the_next_broker(
+def test_directories_of_a_killed_process_are_removed_by_the_next_broker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = (

@@ -14,7 +14,7 @@ PROTOCOLS = ("ssl", "sasl_plaintext", "sasl_ssl")
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_clients_connect_as_they_are_told(protocol: str) -> None:
+def test_clients_connect_with_the_configs_of_the_broker(protocol: str) -> None:
     from kafka import KafkaProducer
 
     with EmbeddedBroker(security=protocol) as broker:  # type: ignore[arg-type]
@@ -32,7 +32,7 @@ def test_clients_connect_as_they_are_told(protocol: str) -> None:
         assert {one.principal for one in produced} == {user}
 
 
-def test_a_client_that_is_not_known_is_refused() -> None:
+def test_a_client_with_a_wrong_password_is_refused() -> None:
     with EmbeddedBroker(security="sasl_plaintext") as broker:
         broker.create_topic("orders")
         wrong = {**broker.client_config, "sasl.password": "wrong", "log_level": 0}

@@ -183,7 +183,9 @@ def test_count_larger_than_the_frame_closes_the_connection(
     assert victim.resident_bytes() - resident < MOST_GROWTH_BYTES
 
 
-def test_unfinished_frames_and_idle_connections_stop_nobody(victim: BrokerProcess) -> None:
+def test_unfinished_frames_and_idle_connections_block_no_other_client(
+    victim: BrokerProcess,
+) -> None:
     stalled = [RawConnection.open(victim.port) for _ in range(200)]
     try:
         for number, connection in enumerate(stalled):
@@ -213,7 +215,7 @@ def test_a_request_byte_by_byte_and_many_in_one_packet(victim: BrokerProcess) ->
 
 @each_example
 @given(data=st.binary(min_size=0, max_size=400))
-def test_random_bytes_harm_nobody_else(victim: BrokerProcess, data: bytes) -> None:
+def test_random_bytes_affect_no_other_client(victim: BrokerProcess, data: bytes) -> None:
     send_and_look(victim, data, 0.02)
 
 

@@ -127,7 +127,9 @@ def test_idle_connections_cost_little_and_leave_nothing(
     leave(host, idle, before)
 
 
-def test_answers_that_nobody_reads_are_not_made(host: BrokerProcess, strangers: Strangers) -> None:
+def test_answers_to_clients_that_do_not_read_are_not_made(
+    host: BrokerProcess, strangers: Strangers
+) -> None:
     before = host.resident_bytes()
     requests = framed(METADATA_OF_ALL) * 2_000
     deaf = strangers(50)

@@ -96,7 +96,7 @@ def group(broker: BrokerProcess, new_name: NewName) -> str:
 
 
 @pytest.mark.parametrize("version", [0, 3])
-def test_client_whose_id_is_not_utf_8_is_told_the_versions(
+def test_api_versions_answers_a_client_id_that_is_not_utf_8(
     broker: BrokerProcess, version: int
 ) -> None:
     request = ApiVersionsRequest()
@@ -155,7 +155,7 @@ LISTING = ListTransactionsRequest(state_filters=[], producer_id_filters=[])
 
 
 @pytest.mark.skipif(against_apache(), reason="some of these requests it never answers")
-def test_names_that_grow_past_the_longest_string_harm_nobody_else(
+def test_names_that_grow_past_the_longest_string_affect_no_other_client(
     broker: BrokerProcess, group: str, new_topic: NewTopicFunction
 ) -> None:
     topic = new_topic()

@@ -129,7 +129,7 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-def test_of_each_key_the_last_value_stays_where_it_was(
+def test_compaction_keeps_the_last_value_of_each_key_at_its_offset(
     tmp_path: Path, new_cleaner: NewCleaningBroker
 ) -> None:
     broker = new_cleaner(EAGER)
@@ -155,7 +155,7 @@ def test_of_each_key_the_last_value_stays_where_it_was(
     assert "compacted" not in output(again)
 
 
-def test_a_damaged_log_is_told_once_and_the_others_are_compacted(
+def test_a_damaged_log_is_logged_once_and_the_others_are_compacted(
     tmp_path: Path, new_cleaner: NewCleaningBroker
 ) -> None:
     idle = new_cleaner(IDLE)
@@ -179,7 +179,7 @@ def test_a_damaged_log_is_told_once_and_the_others_are_compacted(
 
 
 @pytest.mark.skipif(shutil.which("prlimit") is None, reason="needs prlimit")
-def test_a_full_disk_leaves_the_segments_as_they_are_and_is_told(
+def test_a_full_disk_is_logged_and_leaves_the_segments_unchanged(
     tmp_path: Path, new_cleaner: NewCleaningBroker
 ) -> None:
     """A limit on the size of each file stands in for the full disk."""
@@ -217,7 +217,7 @@ def test_a_topic_deleted_while_it_is_compacted_is_gone_and_the_others_go_on(
     assert "Traceback" not in output(broker)
 
 
-def test_a_cleaner_that_dies_is_told_and_the_broker_serves_on(
+def test_a_killed_cleaner_is_logged_and_the_broker_keeps_serving(
     new_cleaner: NewCleaningBroker,
 ) -> None:
     broker = new_cleaner(SLOW)

@@ -182,7 +182,7 @@ def test_a_look_up_is_continued_where_its_limit_ended_it(new_broker: NewBroker, 
     assert found == [(partition, at) for partition in range(2) for at in range(3, COUNT, KEYS)]
 
 
-def test_indexes_that_are_damaged_are_not_believed_and_are_built_anew(
+def test_damaged_key_indexes_are_not_used_and_rebuilt(
     new_broker: NewBroker, port: int, log: Path
 ) -> None:
     broker = new_broker()
@@ -232,7 +232,7 @@ def test_compaction_takes_indexes_with_the_segments_that_it_replaces(
     assert "is rebuilt" not in broker.output_path.read_text()
 
 
-def test_what_is_asked_wrongly_is_refused_with_the_reason(new_broker: NewBroker, port: int) -> None:
+def test_invalid_look_ups_are_refused_with_a_reason(new_broker: NewBroker, port: int) -> None:
     broker = new_broker()
     create(broker, "orders")
     create(broker, "plain", key_index_enable="false")

@@ -87,7 +87,7 @@ def secured(tmp_path: Path) -> Iterator[tuple[BrokerProcess, tuple[str, ...]]]:
     broker.kill()
 
 
-def test_over_tls_who_may_read_finds_records(
+def test_look_ups_over_tls_need_read_on_the_topic(
     secured: tuple[BrokerProcess, tuple[str, ...]],
 ) -> None:
     broker, options = secured
@@ -136,7 +136,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[str, tuple[str, str]]]:
         process.kill()
 
 
-def test_several_brokers_are_asked_for_what_each_leads(
+def test_look_ups_at_several_brokers_cover_all_partitions(
     pair: tuple[str, tuple[str, str]],
 ) -> None:
     bootstrap, endpoints = pair

@@ -69,7 +69,7 @@ def records_of(data: memoryview) -> list[Record]:
     ]
 
 
-def test_records_of_long_ago_are_named(
+def test_records_with_too_old_timestamps_are_named(
     broker: BrokerProcess, new_topic: Callable[..., str]
 ) -> None:
     topic = new_topic(**{"message.timestamp.before.max.ms": str(HOUR_MS)})
@@ -90,7 +90,7 @@ def test_records_of_long_ago_are_named(
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
-def test_a_key_that_is_missing_comes_before_a_wrong_time_but_the_code_is_that_of_the_time(
+def test_missing_keys_and_wrong_timestamps_are_both_named_under_invalid_timestamp(
     broker: BrokerProcess, new_topic: Callable[..., str], codec: Codec
 ) -> None:
     topic = new_topic(

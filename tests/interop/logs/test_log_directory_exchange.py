@@ -223,7 +223,7 @@ def test_offsets_by_time_are_found_in_apaches_time_index(successor: BrokerProces
     assert [one.offset for one in found] == [150] * len(CODECS)
 
 
-def test_the_groups_offset_is_known(successor: BrokerProcess) -> None:
+def test_the_committed_offset_of_the_group_is_kept(successor: BrokerProcess) -> None:
     consumer = Consumer({"bootstrap.servers": successor.bootstrap, "group.id": GROUP})
     (found,) = patiently(lambda: consumer.committed([TopicPartition("moved", 0)], 30.0))
     consumer.close()
@@ -231,7 +231,7 @@ def test_the_groups_offset_is_known(successor: BrokerProcess) -> None:
     assert (found.offset, found.metadata) == (123, "x")
 
 
-def test_the_log_goes_on_where_it_ended(successor: BrokerProcess) -> None:
+def test_new_records_continue_at_the_log_end_offset(successor: BrokerProcess) -> None:
     sending = Sending(style="callback", is_idempotent=True)
     placed = confluent.produce(successor.bootstrap, "continued", numbered_records(2), sending)
 

@@ -73,7 +73,7 @@ class Mover:
         ).output
 
 
-def test_replica_is_moved_throttled_told_of_killed_and_whole(tools: Tools, tmp_path: Path) -> None:
+def test_a_throttled_move_is_described_and_survives_a_kill(tools: Tools, tmp_path: Path) -> None:
     places = {str(tmp_path / name) for name in ("one", "two")}
     broker = ours(tmp_path / "broker", {"log.dirs": ",".join(places)})
     mover = Mover(tools, broker.bootstrap, tmp_path / "plan.json")

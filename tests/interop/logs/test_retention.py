@@ -92,7 +92,7 @@ def files_of(broker: BrokerProcess, topic: str) -> list[Path]:
     return sorted((broker.data_directory / f"{topic}-0").glob("*.log*"))
 
 
-def test_time_takes_all_of_a_log_and_a_change_counts_at_once(hasty: BrokerProcess) -> None:
+def test_retention_ms_deletes_all_segments_and_applies_at_once(hasty: BrokerProcess) -> None:
     topic = topic_of(hasty, "by-time", retention_ms="-1")
     confluent.produce(hasty.bootstrap, topic, numbered_records(10), SENDING)
     a_few_checks()
@@ -133,7 +133,7 @@ def test_records_of_long_ago_go_at_once_unless_the_time_of_the_append_counts(
     assert bounds(hasty, stamped) == (0, 3)
 
 
-def test_size_takes_whole_segments_as_long_as_enough_is_left(hasty: BrokerProcess) -> None:
+def test_retention_bytes_deletes_whole_segments_down_to_the_limit(hasty: BrokerProcess) -> None:
     topic = topic_of(hasty, "by-size", segment_bytes=str(MEBIBYTE))
     for record in large_records(45):  # ten in each segment: the eleventh does not fit
         confluent.produce(hasty.bootstrap, topic, [record], SENDING)

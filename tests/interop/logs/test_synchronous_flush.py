@@ -49,7 +49,7 @@ def flushed_to(directory: Path, topic: str) -> int:
 @pytest.mark.parametrize(
     ("client", "acks"), CLIENTS, ids=["confluent-kafka", "kafka-python", "aiokafka"]
 )
-def test_what_is_acknowledged_is_on_the_disk(
+def test_acknowledged_records_are_flushed(
     broker: BrokerProcess, tmp_path: Path, client: ModuleType, acks: int
 ) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})

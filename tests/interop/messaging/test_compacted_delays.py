@@ -74,7 +74,7 @@ def read(broker: BrokerProcess) -> list[tuple[bytes | None, bytes | None]]:
 
 
 @pytest.mark.slow
-def test_what_waits_outlives_compaction_and_counts_from_its_delivery_on(
+def test_delayed_records_survive_compaction_and_count_from_their_delivery(
     tmp_path: Path, broker: BrokerProcess
 ) -> None:
     sent_at = time.monotonic()

@@ -101,7 +101,7 @@ def test_a_record_is_not_there_before_its_time_and_soon_after(
     ],
     ids=str,
 )
-def test_headers_that_cannot_be_are_refused(
+def test_invalid_delay_headers_are_refused(
     bootstrap: str, new_topic: NewTopicFunction, headers: list[tuple[str, bytes | None]]
 ) -> None:
     topic = new_topic(**ENABLED)
@@ -175,7 +175,7 @@ def test_a_topic_has_a_delay_for_records_that_name_none(
     assert read.timestamp_ms >= began_ms + 800
 
 
-def test_what_waits_is_delivered_when_delays_are_turned_off(
+def test_delayed_records_are_delivered_after_delays_are_disabled(
     bootstrap: str, admin: AdminClient, new_topic: NewTopicFunction
 ) -> None:
     topic = new_topic(**ENABLED)

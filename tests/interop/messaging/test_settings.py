@@ -36,7 +36,7 @@ def check_refused(refused: pytest.ExceptionInfo[KafkaException], reason: str) ->
         ("retry.policy", "levels", "cleanup.policy=compact and a retry.policy"),
     ],
 )
-def test_internal_topics_keep_nothing_back(
+def test_delays_cannot_be_enabled_on_internal_topics(
     admin: AdminClient, bootstrap: str, key: str, value: str, reason: str
 ) -> None:
     consumer = reader(bootstrap, OFFSETS_TOPIC)

@@ -88,7 +88,7 @@ def run(port: int, *arguments: str, password: str = PASSWORD) -> tuple[int, Line
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
-def test_what_waits_is_listed_and_cancelled(broker: BrokerProcess, port: int) -> None:
+def test_delayed_records_are_listed_and_cancelled(broker: BrokerProcess, port: int) -> None:
     places = send(broker, "a", "b", "c", "d")
     in_transaction = send(broker, "e", "f", transaction="t")
 
@@ -117,7 +117,9 @@ def test_what_waits_is_listed_and_cancelled(broker: BrokerProcess, port: int) ->
 
 
 @pytest.mark.parametrize("broker", [{}], indirect=True)
-def test_without_a_user_what_waits_is_listed_only(broker: BrokerProcess, port: int) -> None:
+def test_without_a_user_delayed_records_can_only_be_listed(
+    broker: BrokerProcess, port: int
+) -> None:
     ((partition, offset),) = send(broker, "a")
 
     assert len(run(port, "list", "--id", "a")[1]) == 1

@@ -149,7 +149,7 @@ def test_token_cannot_be_had_by_a_token(client: Client) -> None:
     assert "delegation token authenticated channels" in refused.errors
 
 
-def test_stranger_neither_renews_nor_expires_a_token(client: Client) -> None:
+def test_another_user_can_neither_renew_nor_expire_a_token(client: Client) -> None:
     token = client.create("alice")
     for words in (("--renew", "--renew-time-period"), ("--expire", "--expiry-time-period")):
         refused = client.as_user("bob", "delegation-tokens", *words, "-1", "--hmac", token.hmac)

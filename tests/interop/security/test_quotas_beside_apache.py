@@ -278,7 +278,7 @@ def consumption(topic: str) -> FetchRequest:
     )
 
 
-def test_producer_and_consumer_rest_as_long(both: list[BrokerProcess]) -> None:
+def test_throttle_times_of_producer_and_consumer_equal_apaches(both: list[BrokerProcess]) -> None:
     """The sizes of requests and answers are the same, and so are the rests."""
     rests = []
     for broker in both:
@@ -310,7 +310,7 @@ def test_connection_takes_no_request_while_its_client_has_to_rest(
             assert time.monotonic() - began >= response.throttle_time_ms / 1000
 
 
-def test_time_of_requests_makes_rest_for_a_window(both: list[BrokerProcess]) -> None:
+def test_request_quota_throttles_for_one_window(both: list[BrokerProcess]) -> None:
     for broker in both:
         limit(broker, {"client-id": "slow"}, REQUEST, 1e-6)
         response = ask(broker, "slow", MetadataRequest(topics=[]), 12)

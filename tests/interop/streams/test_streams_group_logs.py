@@ -58,7 +58,7 @@ def lead_a_life(side: StreamsSide) -> Any:
     return shown
 
 
-def test_what_apache_wrote_is_loaded_and_written_alike(tmp_path: Path) -> None:
+def test_streams_group_records_of_apache_are_loaded_and_reencoded_alike(tmp_path: Path) -> None:
     theirs = apache_4(tmp_path / "apache", SETTINGS)
     mine = ours(tmp_path / "ours", SETTINGS)
     try:
@@ -92,7 +92,7 @@ def test_what_apache_wrote_is_loaded_and_written_alike(tmp_path: Path) -> None:
         mine.kill()
 
 
-def test_what_ours_wrote_is_loaded_by_apache(tmp_path: Path) -> None:
+def test_our_streams_group_records_are_loaded_by_apache(tmp_path: Path) -> None:
     mine = ours(tmp_path / "ours", SETTINGS)
     theirs = apache_4(tmp_path / "apache", SETTINGS)
     try:

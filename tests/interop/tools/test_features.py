@@ -87,7 +87,7 @@ def tools_4() -> Iterator[Tools]:
     tools.close()
 
 
-def test_tool_says_of_each_change_what_it_says_of_apaches(tools_4: Tools, tmp_path: Path) -> None:
+def test_kafka_features_output_equals_that_on_apache(tools_4: Tools, tmp_path: Path) -> None:
     walks = []
     for start in (ours, apache_4):
         broker = start(tmp_path / start.__name__)
@@ -115,9 +115,7 @@ def test_levels_outlive_the_broker(tools_3: Tools, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_cluster_promises_nothing_while_a_broker_of_apache_3_is_there(
-    tools_3: Tools, tmp_path: Path
-) -> None:
+def test_no_feature_is_finalised_with_a_broker_of_apache_3(tools_3: Tools, tmp_path: Path) -> None:
     zookeeper = ZooKeeperServer(tmp_path / "zookeeper")
     here = ours(tmp_path / "ours", {"zookeeper.connect": zookeeper.address, "broker.id": "1"})
     there = apache_3(tmp_path / "apache", zookeeper.port, {"broker.id": "2"})

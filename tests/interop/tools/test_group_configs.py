@@ -67,7 +67,9 @@ def walk(tools: Tools, broker: BrokerProcess) -> list[object]:
     return said
 
 
-def test_tool_says_of_each_step_what_it_says_of_apaches(tools_4: Tools, tmp_path: Path) -> None:
+def test_kafka_configs_output_for_groups_equals_that_on_apache(
+    tools_4: Tools, tmp_path: Path
+) -> None:
     walks = []
     for start in (ours, apache_4):
         broker = start(tmp_path / start.__name__)

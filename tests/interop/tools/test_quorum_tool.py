@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tests.support.tools import Tools
 
 
-def test_store_is_told_as_a_quorum_of_one(tools: Tools, bootstrap: str) -> None:
+def test_the_embedded_store_is_described_as_a_quorum_of_one(tools: Tools, bootstrap: str) -> None:
     server = ("--bootstrap-server", bootstrap)
 
     status = tools.check("metadata-quorum", *server, "describe", "--status").output

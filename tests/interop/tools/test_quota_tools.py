@@ -65,7 +65,7 @@ def test_quota_of_a_users_client(tools: Tools, broker: BrokerProcess) -> None:
     assert "alice" not in configs(tools, broker, "--describe", *both)
 
 
-def test_value_that_is_refused_is_told(tools: Tools, broker: BrokerProcess) -> None:
+def test_a_refused_quota_value_is_reported(tools: Tools, broker: BrokerProcess) -> None:
     outcome = tools.run(
         *("configs", "--bootstrap-server", broker.bootstrap, "--alter"),
         *("--add-config", "producer_byte_rate=-1", *named("users", "alice")),

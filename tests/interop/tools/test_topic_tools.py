@@ -170,7 +170,9 @@ def test_log_directories_show_sizes(
     assert sizes == {f"{topic}-0": on_disk.stat().st_size, f"{topic}-1": 0}
 
 
-def test_broker_tells_its_api_versions(tools: Tools, server: tuple[str, str]) -> None:
+def test_kafka_broker_api_versions_lists_usable_versions(
+    tools: Tools, server: tuple[str, str]
+) -> None:
     said = tools.check("broker-api-versions", *server)
 
     usable = dict(re.findall(r"(\w+)\(\d+\): [\d to ]+\[usable: (\d+)\]", said.output))

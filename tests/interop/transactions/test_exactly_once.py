@@ -123,7 +123,7 @@ def values(records: list[Read], partition: int) -> list[bytes]:
 
 
 @pytest.mark.slow
-def test_copies_equal_their_source_whoever_is_killed(
+def test_copies_equal_their_source_when_brokers_and_copiers_are_killed(
     own_broker: BrokerProcess, copiers: list[Restarted]
 ) -> None:
     chance = random.Random(4)

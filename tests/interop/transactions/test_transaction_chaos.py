@@ -174,7 +174,7 @@ def check_window(ledger: list[Record], window: list[Record]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [7])
-def test_transactions_are_whole_whatever_is_killed(
+def test_transactions_are_atomic_when_brokers_and_writers_are_killed(
     busy_broker: BrokerProcess, writers: list[Writer], seed: int
 ) -> None:
     chance = random.Random(seed)

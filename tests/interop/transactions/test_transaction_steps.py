@@ -143,7 +143,7 @@ def check_it_works_on(scene: Scene, seen: Seen, *stems: str) -> None:
 
 @pytest.mark.parametrize("step", COMMIT_STEPS)
 @pytest.mark.parametrize("who", ["client goes on", "client is gone"])
-def test_what_is_decided_to_be_committed_is_committed_whole(
+def test_a_prepared_commit_is_completed_after_the_broker_dies_at_each_step(
     scene: Scene, step: str, who: str
 ) -> None:
     scene.restart(step)
@@ -159,7 +159,9 @@ def test_what_is_decided_to_be_committed_is_committed_whole(
 
 
 @pytest.mark.parametrize("step", ABORT_STEPS)
-def test_nothing_is_seen_of_what_is_decided_to_be_aborted(scene: Scene, step: str) -> None:
+def test_a_prepared_abort_hides_all_records_after_the_broker_dies_at_each_step(
+    scene: Scene, step: str
+) -> None:
     scene.restart(step)
     with closing(scene.producer()) as producer:
         producer.begin()

@@ -66,7 +66,7 @@ def sent(stem: str, partition: int) -> list[bytes]:
     return [f"{stem}-{partition}-{number}".encode() for number in range(3)]
 
 
-def test_only_what_is_committed_is_seen(
+def test_read_committed_returns_only_committed_transactions(
     client: Client, new_topic: NewTopicFunction, new_name: NewName
 ) -> None:
     topic = new_topic(partitions=2)
@@ -143,7 +143,7 @@ def test_transaction_left_open_too_long_is_aborted(
     assert [value for _, _, value in visible(watcher)] == sent("heir", 0)
 
 
-def test_offsets_go_with_the_records_they_stand_for(
+def test_offsets_are_committed_atomically_with_their_records(
     client: Client, new_topic: NewTopicFunction, new_name: NewName
 ) -> None:
     source, target, group = new_topic(), new_topic(), new_name("group")

@@ -36,7 +36,9 @@ PROTOCOLS = {
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("kind", PROTOCOLS)
-def test_nothing_is_lost_or_comes_after_its_commit(kind: str, seed: int, tmp_path: Path) -> None:
+def test_no_record_is_lost_or_delivered_again_after_its_commit(
+    kind: str, seed: int, tmp_path: Path
+) -> None:
     chance, protocols = random.Random(seed), PROTOCOLS[kind]
     broker = ours(tmp_path, SETTINGS)
     broker.start()

@@ -136,7 +136,7 @@ def test_share_consumer_goes_on(
 
 
 @pytest.mark.parametrize("step", DELETION)
-def test_group_is_deleted_all_the_same(
+def test_a_share_group_is_deleted_despite_a_kill_at_each_step(
     mortal: BrokerProcess, tools: Tools, new_name: NewName, step: str
 ) -> None:
     name = new_name("deleted")

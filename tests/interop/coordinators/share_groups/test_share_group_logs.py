@@ -117,7 +117,7 @@ def state_of(partition: Any) -> Any:
     )
 
 
-def test_what_apache_wrote_is_loaded_and_written_alike(tmp_path: Path) -> None:
+def test_share_group_records_of_apache_are_loaded_and_reencoded_alike(tmp_path: Path) -> None:
     theirs = apache_4(tmp_path / "apache", MANY_SNAPSHOTS)
     mine = ours(tmp_path / "ours", MANY_SNAPSHOTS)
     try:
@@ -154,7 +154,7 @@ def test_what_apache_wrote_is_loaded_and_written_alike(tmp_path: Path) -> None:
         mine.kill()
 
 
-def test_what_ours_wrote_is_read_by_apaches_decoders(tmp_path: Path) -> None:
+def test_our_share_group_records_are_read_by_apaches_decoders(tmp_path: Path) -> None:
     mine = ours(tmp_path / "ours", MANY_SNAPSHOTS)
     tools = Tools(jars.KAFKA_4)
     try:
@@ -175,7 +175,7 @@ def test_what_ours_wrote_is_read_by_apaches_decoders(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_ours_wrote_is_loaded_by_apache(tmp_path: Path) -> None:
+def test_our_share_group_records_are_loaded_by_apache(tmp_path: Path) -> None:
     mine = ours(tmp_path / "ours", MANY_SNAPSHOTS)
     theirs = apache_4(tmp_path / "apache", MANY_SNAPSHOTS)
     try:

@@ -82,7 +82,7 @@ def test_kafka_acls_adds_lists_and_removes(own: BrokerProcess, version: str) -> 
 
 
 @pytest.mark.java
-def test_without_an_authorizer_kafka_acls_says_so(tmp_path: Path) -> None:
+def test_kafka_acls_reports_a_missing_authorizer(tmp_path: Path) -> None:
     process, tools = ours(tmp_path), Tools(jars.KAFKA_4)
     process.start()
     try:

@@ -40,7 +40,7 @@ def tools() -> Iterator[Tools]:
     found.close()
 
 
-def test_commands_of_the_document_do_what_it_says(secured: ScriptedBroker, tools: Tools) -> None:
+def test_the_documented_commands_secure_a_broker(secured: ScriptedBroker, tools: Tools) -> None:
     at = ("--bootstrap-server", secured.bootstrap)
     admin = (*at, "--command-config", str(secured.files / "admin.properties"))
     alice = ("-F", str(secured.files / "alice.librdkafka"))

@@ -102,21 +102,21 @@ def run(
 
 
 @pytest.mark.parametrize("name", ["alice", "bob/desk"])
-def test_ticket_logs_in_and_rules_say_who_it_is(
+def test_a_ticket_authenticates_the_principal_of_the_rules(
     kerberized: Kerberized, tools: Tools, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = run(kerberized, tools, name, name, monkeypatch)
     assert made.exit_code == 0, made.output + made.errors
 
 
-def test_who_is_nobody_here_is_refused(
+def test_a_principal_without_a_local_name_is_refused(
     kerberized: Kerberized, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = run(kerberized, tools, "eve", "eve", monkeypatch)
     assert refused.exit_code == 1
 
 
-def test_damaged_tokens_are_refused_and_cost_nobody_else(
+def test_damaged_kerberos_tokens_are_refused_and_the_broker_stays_up(
     kerberized: Kerberized, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for token in (b"", b"\x60", b"\x60\x82\xff\xff" + bytes(100), bytes(1000)):

@@ -96,7 +96,7 @@ def test_java_clients_write_read_and_commit(
 
 
 @pytest.mark.parametrize("version", [jars.CLIENTS_2, jars.KAFKA_4])
-def test_java_clients_are_told_that_a_password_is_wrong(
+def test_java_clients_get_sasl_authentication_exception_for_a_wrong_password(
     secured: SecuredBroker, realm: Realm, tmp_path: Path, version: str
 ) -> None:
     ways = tuple(replace(one, password="guessed") for one in WAYS_IN if one.mechanism)
@@ -117,7 +117,7 @@ def _run_java(
 
 
 @pytest.mark.parametrize("access", [one for one in WAYS_IN if one.mechanism], ids=str)
-def test_librdkafka_is_told_that_a_password_is_wrong(
+def test_librdkafka_reports_authentication_error_for_a_wrong_password(
     secured: SecuredBroker, realm: Realm, access: Access
 ) -> None:
     wrong = replace(access, password="guessed")

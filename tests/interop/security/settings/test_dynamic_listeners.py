@@ -167,7 +167,7 @@ def test_a_secured_listener_comes_moves_and_goes(
         ),
     ],
 )
-def test_what_cannot_be_is_refused_and_changes_nothing(
+def test_invalid_listener_changes_are_refused_without_effect(
     broker: SecuredBroker, tools: Tools, keys: dict[str, str], why: str
 ) -> None:
     server, port = broker.ports.bootstrap("PLAINTEXT"), free_port()
@@ -184,7 +184,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(
     assert brokers_at(server) == {0: broker.ports.plaintext}
 
 
-def test_other_brokers_and_their_clients_hear_of_it(trio: Trio, tools_3: Tools) -> None:
+def test_other_brokers_and_clients_learn_the_changed_listeners(trio: Trio, tools_3: Tools) -> None:
     created = AdminClient({"bootstrap.servers": trio.bootstrap})
     create_topic(created, TOPIC, 3, replicas=3)
     outside, moved = [free_port(), free_port()], free_port()

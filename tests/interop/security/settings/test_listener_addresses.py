@@ -122,7 +122,7 @@ def ask(connection: RawConnection, request: Request, version: int) -> Any:
 
 
 @pytest.mark.parametrize(("name", "host"), WAYS)
-def test_clients_are_told_and_shown_what_apache_kafka_tells_and_shows(
+def test_advertised_and_client_addresses_equal_apaches(
     broker: BrokerProcess, ports: dict[str, int], told_by_apache: Told, name: str, host: str
 ) -> None:
     found = told(host, ports[name])

@@ -155,9 +155,7 @@ def test_users_are_set_in_zookeeper_before_the_first_broker_and_beside_it(
     assert not place.logs_in("bob c@d", "one")
 
 
-def test_what_our_broker_keeps_apache_kafka_reads_and_the_reverse(
-    place: Place, tools_3: Tools
-) -> None:
+def test_encrypted_passwords_are_exchanged_with_apache_kafka(place: Place, tools_3: Tools) -> None:
     broker = ("--entity-type", "brokers", "--entity-name", "0")
     direct = ("configs", "--zookeeper", place.zookeeper.address, "--alter")
     passwords = f"{KEY_PASSWORD}=sesame,password.encoder.secret={SECRET}"
