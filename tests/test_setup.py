@@ -124,7 +124,7 @@ def test_an_old_python_is_reported_in_one_line(tmp_path: Path) -> None:
     assert "Python 3.11 or newer is needed, and python3 is Python 3.9.2: name one" in told
 
 
-def test_a_python_that_pyenv_has_not_switched_on_is_none(tmp_path: Path) -> None:
+def test_an_inactive_pyenv_shim_is_no_python(tmp_path: Path) -> None:
     told = told_by_setup(tmp_path, {"python3": OLD_PYTHON, "python3.13": PYENV_SHIM})
     assert "python3 is Python 3.9.2: name one" in told
 

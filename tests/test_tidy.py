@@ -138,7 +138,7 @@ def test_package_files_hold_prose_only() -> None:
             assert prose, f"{shown(path)} has no docstring"
 
 
-def test_package_prose_says_what_it_is_and_where_to_start() -> None:
+def test_package_docstrings_describe_the_package_and_its_entry_point() -> None:
     for package in PACKAGES:
         path = ROOT / package / "__init__.py"
         prose = " ".join((ast.get_docstring(parsed(path)) or "").lower().split())
@@ -247,7 +247,7 @@ def test_no_room_is_crowded() -> None:
     assert crowded == {}
 
 
-def test_every_room_says_what_it_is() -> None:
+def test_every_package_has_an_init_file() -> None:
     rooms = {path.parent for path in source_files()}
     assert [shown(room) for room in rooms if not (room / "__init__.py").is_file()] == []
 

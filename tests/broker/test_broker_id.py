@@ -36,7 +36,7 @@ def started_id(directory: Path, broker_id: int = -1) -> int:
         return asyncio.run(start(executor))
 
 
-def test_a_broker_without_an_id_is_given_one_above_the_reserved_and_keeps_it(
+def test_a_generated_broker_id_is_above_the_reserved_range_and_kept(
     tmp_path: Path,
 ) -> None:
     assert started_id(tmp_path) == 1001

@@ -45,7 +45,7 @@ def test_a_file_of_several_brokers_is_not_taken_for_one(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_one_of_several_brokers_says_whose_line_it_is(tmp_path: Path) -> None:
+def test_an_error_of_one_of_several_brokers_names_its_process(tmp_path: Path) -> None:
     said = refusal(tmp_path, {"broker.processes": "2"}, "--process", "1")
     assert said.startswith("process 1 | ")
     assert "several brokers are one cluster through ZooKeeper only" in said

@@ -107,7 +107,7 @@ def test_a_missing_journal_is_named_with_what_is_lost(starts: Starts, data: Path
     assert starts.start(data) == ("", [])
 
 
-def test_a_missing_journal_of_a_broker_without_logs_is_none(starts: Starts, data: Path) -> None:
+def test_a_missing_journal_without_logs_is_no_error(starts: Starts, data: Path) -> None:
     """Such is a directory that `kafka-storage` has formatted."""
     shutil.rmtree(data / "flights-0")
     (data / "recovery-point-offset-checkpoint").unlink()
@@ -116,7 +116,7 @@ def test_a_missing_journal_of_a_broker_without_logs_is_none(starts: Starts, data
     assert starts.start(data) == ("", [])
 
 
-def test_a_start_that_would_open_to_everybody_what_acls_had_covered_is_refused(
+def test_a_lost_journal_with_allow_everyone_if_no_acl_found_refuses_the_start(
     starts: Starts, data: Path
 ) -> None:
     (data / JOURNAL_NAME).unlink()
@@ -132,9 +132,7 @@ def test_a_start_that_would_open_to_everybody_what_acls_had_covered_is_refused(
     assert any("there are no quotas, SCRAM users, ACLs" in one for one in told)
 
 
-def test_the_end_of_a_start_with_damaged_metadata_says_what_to_do(
-    starts: Starts, data: Path
-) -> None:
+def test_damaged_metadata_fails_the_start_with_a_remedy(starts: Starts, data: Path) -> None:
     (data / JOURNAL_NAME).write_bytes(b"junk" * 100)
 
     line, _ = starts.start(data)
@@ -145,9 +143,7 @@ def test_the_end_of_a_start_with_damaged_metadata_says_what_to_do(
     assert starts.start(data)[0] == ""
 
 
-def test_the_end_of_a_start_with_damaged_meta_properties_says_what_to_do(
-    starts: Starts, data: Path
-) -> None:
+def test_damaged_meta_properties_fail_the_start_with_a_remedy(starts: Starts, data: Path) -> None:
     path = data / "meta.properties"
     content = path.read_bytes()
     path.write_bytes(b"junk")

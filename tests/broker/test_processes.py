@@ -159,7 +159,7 @@ def test_a_broker_that_was_started_to_outlive_its_terminal_does(broker: BrokerPr
     assert broker.stop() == 0
 
 
-def test_start_after_kill_says_what_it_recovered_and_serves_it(broker: BrokerProcess) -> None:
+def test_a_start_after_a_kill_logs_and_serves_the_recovered_records(broker: BrokerProcess) -> None:
     start(broker)
     create(broker, "orders")
     for _ in range(3):
@@ -198,7 +198,7 @@ def fill_up(broker: BrokerProcess, topic: str) -> tuple[int, ErrorCode]:
 
 
 @needs_prlimit
-def test_full_disk_ends_the_broker_and_keeps_what_was_acknowledged(
+def test_a_full_disk_ends_the_broker_and_keeps_acknowledged_records(
     broker: BrokerProcess,
 ) -> None:
     command = broker.command

@@ -84,7 +84,7 @@ def test_limits_of_a_host_that_is_not_to_be_found_change_nothing() -> None:
     asyncio.run(scenario())
 
 
-def test_a_name_server_that_does_not_answer_holds_nobody_up(
+def test_a_silent_name_server_blocks_no_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked, answered = threading.Event(), threading.Event()

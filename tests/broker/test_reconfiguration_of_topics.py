@@ -64,7 +64,9 @@ class Watcher:
         await self.brokers.load(self.store)
 
 
-def test_a_change_is_logged_with_what_the_topic_has_now(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_change_is_logged_with_the_topics_resulting_configs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level("INFO", "broker")
 
     async def main() -> None:
@@ -98,7 +100,7 @@ def test_config_changes_are_applied_after_the_store_failed_in_between() -> None:
     asyncio.run(main())
 
 
-def test_brokers_hear_of_their_own_settings_and_of_those_of_all() -> None:
+def test_brokers_apply_their_own_and_cluster_default_configs() -> None:
     async def main() -> None:
         watcher = Watcher()
         await watcher.start()
@@ -118,7 +120,7 @@ def test_brokers_hear_of_their_own_settings_and_of_those_of_all() -> None:
     asyncio.run(main())
 
 
-def test_what_was_set_before_the_start_holds() -> None:
+def test_configs_stored_before_the_start_are_applied() -> None:
     async def main() -> None:
         watcher = Watcher()
         await create_skeleton(watcher.writer)

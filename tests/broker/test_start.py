@@ -121,7 +121,7 @@ def test_malformed_value_has_file_and_line(start: Start, tmp_path: Path) -> None
     assert "many" in line
 
 
-def test_typo_is_warned_of_with_what_was_meant(
+def test_a_mistyped_key_is_warned_of_with_a_suggestion(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     stop_at_once(monkeypatch)
@@ -330,7 +330,7 @@ def test_stop_during_recovery_leaves_the_rest_to_the_next_start(tmp_path: Path) 
     assert [log.log_end_offset for log in again] == [10, 10, 10]
 
 
-def test_broker_told_to_stop_while_it_loads_ends_in_order(
+def test_a_broker_stopped_while_loading_exits_cleanly(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -346,7 +346,7 @@ def test_broker_told_to_stop_while_it_loads_ends_in_order(
     assert (data / ".kafka_cleanshutdown").exists(), "of the stop before; nothing was loaded"
 
 
-def test_metadata_that_cannot_be_closed_does_not_keep_the_logs_from_it(
+def test_logs_are_closed_cleanly_when_the_metadata_store_fails_to_close(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(_store: EmbeddedStore) -> None:

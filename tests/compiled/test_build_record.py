@@ -53,7 +53,7 @@ def test_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"python": "x"}', '{"digests": 3}', "\x00"])
-def test_damaged_record_is_none(tmp_path: Path, text: str) -> None:
+def test_a_damaged_build_record_is_read_as_none(tmp_path: Path, text: str) -> None:
     write(tmp_path, {FILE: text})
 
     assert BuildRecord.read(tmp_path) is None

@@ -52,11 +52,11 @@ def topic_keys_read() -> set[str]:
     return {name for name, attribute, _ in TOPIC_KEYS.values() if attribute in read}
 
 
-def test_topic_rows_say_what_the_code_reads() -> None:
+def test_topic_keys_marked_as_acted_on_are_read_by_the_code() -> None:
     assert disagreements([*TOPIC_KEYS.values()], topic_keys_read()) == []
 
 
-def test_broker_rows_say_what_the_code_reads() -> None:
+def test_broker_keys_marked_as_acted_on_are_read_by_the_code() -> None:
     read = attributes_read_of_a_configuration()
     topic_defaults = {name for key in topic_keys_read() for name in TOPIC_KEYS[key].key.broker_keys}
     names = {name for name, attribute, _ in BROKER_KEYS.values() if attribute in read}

@@ -129,7 +129,7 @@ DEFAULTS_OF_OURS = {
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: f"{fact['resource']}:{fact['name']}")
-def test_a_row_says_what_apache_kafka_says(fact: dict[str, str]) -> None:
+def test_each_key_equals_apache_kafkas_definition(fact: dict[str, str]) -> None:
     name = fact["name"]
     key = (BROKER_KEYS if fact["resource"] == "broker" else TOPIC_KEYS)[name].key
     assert key.type.name == ("LIST" if name in LISTS_SINCE_4 else fact["type"])
@@ -147,7 +147,7 @@ def test_a_row_says_what_apache_kafka_says(fact: dict[str, str]) -> None:
         assert " ".join(key.broker_keys) == fact["broker keys"]
 
 
-def test_there_is_a_row_for_every_key_and_none_besides() -> None:
+def test_exactly_apache_kafkas_keys_are_defined() -> None:
     names = {(fact["resource"], fact["name"]) for fact in FACTS}
     rows = {("broker", name) for name in BROKER_KEYS} | {("topic", name) for name in TOPIC_KEYS}
     assert rows - OURS - OF_AUTHORIZERS == names

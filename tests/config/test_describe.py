@@ -75,7 +75,7 @@ def test_a_synonym_in_another_unit_is_listed_after_the_key_itself() -> None:
     assert [setting.text for setting in entry.synonyms] == ["5", "24", "168"]
 
 
-def test_value_is_what_the_text_means_and_brokers_settings_are_as_written() -> None:
+def test_values_are_normalised_and_broker_synonyms_shown_as_written() -> None:
     # What Apache Kafka 4.3.1 answers to the same settings.
     layers = Layers(file={"log.cleanup.policy": "delete , compact"})
     own = {"cleanup.policy": "compact, delete"}
@@ -92,7 +92,7 @@ def test_value_is_what_the_text_means_and_brokers_settings_are_as_written() -> N
     assert (entry.value, entry.synonyms[0].text) == ("delete,compact", "delete , compact")
 
 
-def test_group_shows_what_its_own_text_and_a_brokers_mean() -> None:
+def test_group_values_and_their_broker_synonyms_are_normalised() -> None:
     name = "consumer.session.timeout.ms"
     layers = Layers(file={f"group.{name}": "+46000"})
     entry = only(describe_group({name: " 050000"}, layers, {name}))

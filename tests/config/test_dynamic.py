@@ -55,7 +55,7 @@ def test_invalid_dynamic_settings_are_ignored_and_reported() -> None:
     ]
 
 
-def test_listeners_change_together_with_what_says_how_they_are_protected() -> None:
+def test_listeners_and_their_protocol_map_change_together() -> None:
     settings = {
         "listeners": "PLAINTEXT://:1,EXTERNAL://:2",
         "advertised.listeners": "EXTERNAL://kafka.example:443,PLAINTEXT://:1",

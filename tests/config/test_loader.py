@@ -124,7 +124,7 @@ def test_warnings_come_in_the_order_of_their_lines(path: Path) -> None:
     ]
 
 
-def test_a_key_that_is_malformed_is_not_held_against_others_too(path: Path) -> None:
+def test_a_malformed_key_causes_no_errors_for_other_keys(path: Path) -> None:
     path.write_text("group.min.session.timeout.ms=x\ngroup.max.session.timeout.ms=5\n")
     [line] = problems_of(path)
     assert line.startswith(f"{path}:1: Invalid value x")

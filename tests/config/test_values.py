@@ -121,11 +121,11 @@ def test_values_are_written_as_java_writes_them(value: Value, text: str | None) 
         ("compression.type", " gzip ", "gzip"),
     ],
 )
-def test_written_text_is_shown_as_what_it_means(name: str, text: str, shown: str) -> None:
+def test_text_is_shown_normalised(name: str, text: str, shown: str) -> None:
     assert normal_text(name, TOPIC_KEYS[name].key, text) == shown
 
 
-def test_text_that_is_no_value_is_shown_as_it_is() -> None:
+def test_invalid_text_is_shown_unchanged() -> None:
     assert normal_text("retention.ms", TOPIC_KEYS["retention.ms"].key, " soon") == " soon"
 
 

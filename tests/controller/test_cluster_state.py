@@ -62,7 +62,7 @@ def test_config_change_reaches_every_broker_in_order() -> None:
     run_cluster(scenario, 0)
 
 
-def test_one_change_is_heard_once_however_often_was_asked() -> None:
+def test_one_config_change_is_notified_once_despite_many_refreshes() -> None:
     async def scenario() -> None:
         store = MemoryEnsemble().connect()
         await create_skeleton(store)

@@ -56,7 +56,7 @@ async def _create(cluster: Cluster, name: str, partitions: int, factor: int = 1)
     return created
 
 
-def test_first_broker_wins_and_the_others_know_it() -> None:
+def test_the_first_broker_is_elected_controller_and_known_to_all() -> None:
     async def scenario(cluster: Cluster) -> None:
         assert [member.controller.is_active for member in cluster.members.values()] == [True, False]
         assert cluster.members[1].controller.controller_id == 0
@@ -267,7 +267,7 @@ def test_state_written_by_others_is_not_overwritten() -> None:
     run_cluster(scenario, 0)
 
 
-def test_new_broker_hears_the_whole_cluster() -> None:
+def test_a_new_broker_gets_the_full_metadata() -> None:
     async def scenario(cluster: Cluster) -> None:
         await _create(cluster, "orders", partitions=3)
         channels = cluster.members[0].channels

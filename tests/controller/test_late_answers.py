@@ -74,7 +74,7 @@ def test_a_late_storage_error_of_an_earlier_registration_is_ignored() -> None:
     run_cluster(scenario, 0, 1)
 
 
-def test_a_deletion_refused_by_an_earlier_life_is_complete_once_this_one_deletes() -> None:
+def test_a_deletion_refused_by_an_earlier_registration_completes_with_the_new_one() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, "orders", 1)
         channels = cluster.members[0].channels

@@ -104,7 +104,7 @@ def test_a_cancelled_reassign_partitions_znode_is_not_resumed() -> None:
     run_cluster(scenario, 0, 1)
 
 
-def test_the_next_controller_goes_on_with_what_is_written() -> None:
+def test_a_new_controller_resumes_the_reassign_partitions_znode() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 1)
         await cluster.store.create(REASSIGNMENT, listed(2))

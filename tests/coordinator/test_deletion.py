@@ -111,7 +111,7 @@ def test_nothing_expires_while_a_group_rebalances(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize("protocol_type", ["connect", "consumer"])
-def test_nothing_expires_when_members_do_not_say_what_they_consume(
+def test_no_offset_expires_while_subscriptions_are_unknown(
     harness: Harness, protocol_type: str
 ) -> None:
     (member,) = harness.stable_group(1, protocol_type=protocol_type, session_ms=1_000_000)
@@ -121,7 +121,7 @@ def test_nothing_expires_when_members_do_not_say_what_they_consume(
     assert harness.stored_offsets() == {("orders", 0): 1}
 
 
-def test_new_commit_begins_the_retention_anew(harness: Harness) -> None:
+def test_a_new_commit_restarts_the_offset_retention(harness: Harness) -> None:
     harness.commit(1)
     harness.advance(RETENTION_MS - 1)
     harness.commit(2)

@@ -35,7 +35,7 @@ def test_partition_is_never_negative() -> None:
     assert {partition_for(f"group-{index}", 50) for index in range(2_000)} == set(range(50))
 
 
-def test_long_ids_of_strangers_are_not_kept() -> None:
+def test_long_ids_are_not_cached() -> None:
     before = cached_hash.cache_info().currsize
     for number in range(100):
         java_string_hash(f"{number:0{LONGEST_CACHED + 1}}")

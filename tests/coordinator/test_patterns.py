@@ -25,7 +25,7 @@ def ours(pattern: str) -> list[bool] | None:
 
 
 @pytest.mark.java
-def test_patterns_mean_what_they_mean_to_apache_kafka() -> None:
+def test_patterns_match_as_in_apache_kafka() -> None:
     theirs = java_patterns.ask(PATTERNS, TEXTS)
     assert {p: ours(p) for p in PATTERNS} == dict(zip(PATTERNS, theirs, strict=True))
     assert theirs.count(None) > 20

@@ -20,7 +20,7 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(REPOSITORY))
 
 
-def test_blocks_say_what_language_they_are_in() -> None:
+def test_every_block_has_a_language() -> None:
     odd = [
         f"{block} {block.language or 'no language'}"
         for page in [*pages(), *decisions()]
@@ -30,7 +30,7 @@ def test_blocks_say_what_language_they_are_in() -> None:
     assert odd == []
 
 
-def test_blocks_are_run_or_say_why_not() -> None:
+def test_every_block_is_run_or_carries_a_reason() -> None:
     run = {*PAGES_THAT_RUN, TESTING}
     neither = [
         str(block)

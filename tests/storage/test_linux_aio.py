@@ -108,7 +108,7 @@ def test_a_threads_aio_context_is_released_with_it(files: list[LocalFile]) -> No
     assert in_use() == before
 
 
-def test_one_file_needs_no_such_call(files: list[LocalFile], by_itself: list[int]) -> None:
+def test_a_single_file_is_synced_without_aio(files: list[LocalFile], by_itself: list[int]) -> None:
     assert LocalFileSystem().sync_files(files[:1]) == [None]
     assert by_itself == [files[0].fileno()]
 

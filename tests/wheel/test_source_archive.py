@@ -32,9 +32,7 @@ def _written(target: Path, root: Path) -> Path:
     return target
 
 
-def test_the_same_files_make_the_same_bytes_whenever_and_whoever_wrote_them(
-    root: Path, tmp_path: Path
-) -> None:
+def test_the_source_archive_is_reproducible(root: Path, tmp_path: Path) -> None:
     before = _written(tmp_path / "before" / "x-1.tar.gz", root).read_bytes()
     for path in root.rglob("*"):
         os.utime(path, (1, 1))

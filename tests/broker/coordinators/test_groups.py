@@ -148,7 +148,7 @@ def replication(broker: GroupBroker, replicas: list[int], in_sync: list[int], le
     broker.replicas.lead_or_follow(OFFSETS_TOPIC, partition.topic_id, state)
 
 
-def test_commit_is_answered_and_read_only_once_the_followers_have_it(tmp_path: Path) -> None:
+def test_a_commit_is_answered_and_readable_only_once_replicated(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.create_topic("flights")
         await broker.find_coordinator()

@@ -33,7 +33,7 @@ def test_position_in_the_new_topic_is_kept_and_in_the_old_one_forgotten(tmp_path
     run_group_broker(tmp_path, scenario)
 
 
-def test_positions_are_forgotten_by_a_coordinator_that_is_loading_them(tmp_path: Path) -> None:
+def test_offsets_of_a_deleted_topic_are_dropped_while_loading(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await broker.create_topic("flights")
         await broker.find_coordinator()

@@ -152,7 +152,7 @@ def test_errors_of_the_transaction_coordinator_are_translated_by_version(
     run(tmp_path, scenario)
 
 
-def test_answer_of_before_the_marker_opens_no_transaction_after_it(tmp_path: Path) -> None:
+def test_a_verification_answered_after_the_marker_is_refused(tmp_path: Path) -> None:
     async def scenario(broker: PositionsBroker) -> None:
         broker.registry.is_slow = True
         peer = InMemory(broker.broker)

@@ -137,7 +137,7 @@ async def begin_again(replica: Replica, epoch: int = 1) -> None:
 
 @pytest.mark.parametrize("index", [0, 1, -1], ids=["first", "second", "active"])
 @pytest.mark.parametrize("name", [*DAMAGES, "removed"])
-def test_a_damaged_index_is_made_anew_and_each_record_is_delivered_once(
+def test_a_damaged_delay_index_is_rebuilt_and_each_record_delivered_once(
     name: str, index: int
 ) -> None:
     async def scenario() -> None:
@@ -158,7 +158,7 @@ def test_a_damaged_index_is_made_anew_and_each_record_is_delivered_once(
 
 
 @pytest.mark.parametrize("index", [0, -1], ids=["first", "active"])
-def test_what_is_appended_while_an_index_is_made_anew_is_delivered(index: int) -> None:
+def test_records_appended_during_a_rebuild_are_delivered(index: int) -> None:
     async def scenario() -> None:
         replica = await leading()
         change(replica, replica.log.segments[index], lambda _: b"")
@@ -287,7 +287,7 @@ def check_indexes_from_the_start(replica: Replica) -> None:
         replica.log.delays.check(entry)
 
 
-def test_where_the_log_is_damaged_itself_its_index_stays_and_delivery_goes_on_trying() -> None:
+def test_a_damaged_log_keeps_its_delay_index_and_delivery_retries() -> None:
     async def scenario() -> None:
         replica = await leading()
         segment = replica.log.segments[0]

@@ -186,7 +186,7 @@ def test_a_list_ends_with_the_leadership() -> None:
     run_in_virtual_time(scenario())
 
 
-def test_a_search_that_meets_a_damaged_index_has_it_made_anew() -> None:
+def test_a_search_that_meets_a_damaged_index_has_it_rebuilt() -> None:
     async def scenario() -> None:
         leader = await leading()
         named = ("message-id", b"7")

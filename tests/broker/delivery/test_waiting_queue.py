@@ -152,7 +152,7 @@ def test_without_room_for_files_all_is_kept_in_memory(
     assert "cannot be written" in caplog.text
 
 
-def test_runs_are_cut_so_that_the_heap_keeps_what_is_due_first(tmp_path: Path) -> None:
+def test_spilled_runs_leave_the_earliest_entries_in_the_heap(tmp_path: Path) -> None:
     queue = queue_in(tmp_path)
     for entry in drawn(MOST_IN_HEAP + 1):
         push(queue, entry)
@@ -193,7 +193,7 @@ def test_memory_is_bounded_again_once_there_is_room_for_files(tmp_path: Path) ->
 
 @pytest.mark.parametrize("count", [0, 1, 2, SORTED_AT_ONCE, 5 * SORTED_AT_ONCE + 7])
 @pytest.mark.parametrize("kind", ["random", "ascending", "descending", "one is ahead"])
-def test_entries_are_sorted_in_pieces_of_which_none_takes_long(count: int, kind: str) -> None:
+def test_entries_are_sorted_in_short_pieces(count: int, kind: str) -> None:
     entries = sorted(drawn(count))
     if kind == "random":
         Random(1).shuffle(entries)

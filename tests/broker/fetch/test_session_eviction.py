@@ -126,7 +126,7 @@ def test_a_mature_session_gives_way_to_a_larger_one_of_its_kind(follower: int) -
 
 
 @pytest.mark.parametrize("follower", [-1, 2])
-def test_a_session_that_was_just_made_gives_way_to_none_of_its_kind(follower: int) -> None:
+def test_a_new_session_is_not_evicted_for_one_of_its_kind(follower: int) -> None:
     cache = Cache(slots=1)
     former = cache.open(size=2, follower=follower)
     cache.use(former, EVICTION_MS)

@@ -231,7 +231,7 @@ def test_a_client_without_any_rights_is_refused(tmp_path: Path) -> None:
     run_transaction_broker(tmp_path, scenario)
 
 
-def test_with_what_it_needs_a_client_is_not_refused(tmp_path: Path) -> None:
+def test_a_client_with_all_needed_rights_is_served(tmp_path: Path) -> None:
     async def scenario(broker: TransactionBroker) -> None:
         await prepare(broker)
         wrong = []

@@ -89,7 +89,7 @@ def test_others_are_served_between_two_topics_that_are_described_or_changed(
     run_broker(tmp_path, scenario)
 
 
-def test_a_long_description_says_of_each_topic_what_a_short_one_does(tmp_path: Path) -> None:
+def test_long_and_short_descriptions_agree_on_each_topic(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await broker.ask(creation(*topics(10), new("plain"), new("simple")), 7)
         names = ["plain", *(topic.name for topic in topics(10)), "simple", "ghost"]

@@ -98,9 +98,7 @@ EVERYTHING = MetadataRequest(topics=None)
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_long_metadata_says_of_each_topic_what_short_metadata_does(
-    version: int, tmp_path: Path
-) -> None:
+def test_long_and_short_metadata_agree_on_each_topic(version: int, tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         told_of(broker, "wide", WIDE)
         told_of(broker, "narrow", 2)

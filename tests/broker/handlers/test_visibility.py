@@ -65,7 +65,7 @@ def shown(response: MetadataResponse) -> dict[str | None, int]:
     return {topic.name: topic.error_code for topic in response.topics}
 
 
-def test_metadata_of_all_topics_shows_what_may_be_described(tmp_path: Path) -> None:
+def test_metadata_of_all_topics_lists_only_describable_topics(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         for name in ("flights", "hotels", "cars"):
             await broker.ask(creation(new(name)), 7)

@@ -51,7 +51,7 @@ def plain(port: int) -> http.client.HTTPConnection:
     return http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
 
-def test_one_user_alone_may_read() -> None:
+def test_only_the_configured_user_may_read_metrics() -> None:
     config = config_of({}, metrics_user="prometheus", metrics_password="sesame")
     with endpoint(config) as port:
         assert status(plain(port)) == 401

@@ -152,7 +152,7 @@ def test_partitions_led_only_by_an_unreachable_endpoint_are_named(
 
 @pytest.mark.parametrize(("main", "words"), LOOK_UPS)
 @pytest.mark.parametrize("is_first", [True, False])
-def test_an_endpoint_that_stops_between_two_pages_is_passed_by(
+def test_an_endpoint_that_stops_between_two_pages_is_skipped(
     main: Main,
     words: Sequence[str],
     brokers: list[Broker],

@@ -74,7 +74,7 @@ def lead_with_another(partition: Partition, epoch: int, leader: int = 0) -> None
     assert partition.assume(state)
 
 
-def test_a_broker_that_ceases_to_lead_while_it_searches_says_so(tmp_path: Path) -> None:
+def test_a_look_up_fails_when_leadership_is_lost_during_it(tmp_path: Path) -> None:
     """The next leader may have acknowledged what it did not find."""
 
     async def scenario(broker: OneBroker) -> None:
@@ -95,7 +95,7 @@ def test_a_broker_that_ceases_to_lead_while_it_searches_says_so(tmp_path: Path) 
     run_broker(tmp_path, scenario)
 
 
-def test_a_leader_that_does_not_know_what_is_committed_says_so(tmp_path: Path) -> None:
+def test_a_look_up_fails_before_the_high_watermark_is_known(tmp_path: Path) -> None:
     """An earlier leader may have acknowledged what this one may not show yet."""
 
     async def scenario(broker: OneBroker) -> None:

@@ -67,6 +67,6 @@ def test_times_are_milliseconds_or_iso_8601(time: str, expected: int) -> None:
         ("topic=orders&key=" + "a" * 70_000, "65536 are allowed"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_the_reason(text: str, reason: str) -> None:
+def test_invalid_requests_are_refused_with_a_reason(text: str, reason: str) -> None:
     with pytest.raises(BadRequestError, match=reason):
         read_request(text)

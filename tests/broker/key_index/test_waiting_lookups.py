@@ -13,7 +13,7 @@ from protocol.delays.delay_headers import LONGEST_DELAY_MS
 LATEST_DUE_MS = (1 << 63) - 1
 
 
-def test_a_list_begins_with_what_is_due_first() -> None:
+def test_a_list_begins_with_the_earliest_due_record() -> None:
     assert read_list_request("topic=reminders").start == (0, FIRST)
 
 

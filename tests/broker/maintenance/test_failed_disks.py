@@ -60,7 +60,7 @@ def run(scenario: Callable[[Adapters, BreakingStore], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-def test_the_controller_is_told_of_a_directory_and_the_broker_goes_on() -> None:
+def test_a_failed_directory_is_reported_and_the_broker_keeps_running() -> None:
     async def scenario(adapters: Adapters, store: BreakingStore) -> None:
         adapters.logs.directories[0].fail(FULL)
         await turns()

@@ -126,7 +126,7 @@ def test_retention_gives_way_after_each_log(logs: LogDirectories, thread: DiskTh
     asyncio.run(scenario())
 
 
-def test_retention_does_not_begin_anew_before_it_has_ended(
+def test_retention_does_not_start_again_during_a_pass(
     logs: LogDirectories, thread: DiskThread
 ) -> None:
     async def scenario() -> None:
@@ -144,7 +144,7 @@ def test_retention_does_not_begin_anew_before_it_has_ended(
     asyncio.run(scenario())
 
 
-def test_log_that_is_deleted_between_two_slices_is_passed_by(
+def test_a_log_deleted_between_two_slices_is_skipped(
     logs: LogDirectories, thread: DiskThread
 ) -> None:
     async def scenario() -> None:
@@ -186,7 +186,7 @@ def test_files_go_when_their_delay_is_over(
     asyncio.run(scenario())
 
 
-def test_files_go_one_after_the_other_and_one_that_cannot_keeps_none_back(
+def test_files_are_deleted_one_by_one_despite_a_failure(
     logs: LogDirectories, thread: DiskThread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk's threads would take all processors for as long as files of many megabytes go."""
@@ -263,7 +263,7 @@ def test_a_log_that_fails_keeps_no_other_from_being_shortened(
     asyncio.run(scenario())
 
 
-def test_watermarks_that_could_not_be_written_are_written_though_none_has_moved(
+def test_unwritten_watermarks_are_written_later_although_unchanged(
     tmp_path: Path, thread: DiskThread
 ) -> None:
     filesystem = ExhaustedFileSystem()
@@ -289,7 +289,7 @@ def test_watermarks_that_could_not_be_written_are_written_though_none_has_moved(
     crash(directories)
 
 
-def test_watermarks_are_written_again_after_an_error_that_nobody_foresaw(
+def test_watermarks_are_written_again_after_an_unforeseen_error(
     logs: LogDirectories,
     thread: DiskThread,
     tmp_path: Path,
@@ -335,7 +335,7 @@ def test_watermarks_of_other_logs_are_written_though_they_are_the_same_numbers(
     asyncio.run(scenario())
 
 
-def test_retention_has_a_damaged_delay_index_made_anew_and_goes_on_with_its_next_pass(
+def test_retention_has_a_damaged_delay_index_rebuilt_before_its_next_pass(
     logs: LogDirectories, thread: DiskThread, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A broker that only follows has no other reader to meet the damage."""
@@ -366,7 +366,7 @@ def test_retention_has_a_damaged_delay_index_made_anew_and_goes_on_with_its_next
     asyncio.run(scenario())
 
 
-def test_retention_says_so_if_the_log_behind_a_delay_index_is_damaged(
+def test_retention_logs_a_damaged_log_behind_a_delay_index(
     logs: LogDirectories, thread: DiskThread, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = dataclasses.replace(CONFIG, delivery_delay_enable=True)

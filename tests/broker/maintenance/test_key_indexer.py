@@ -115,7 +115,7 @@ def test_all_closed_segments_get_an_index_and_so_do_later_ones(logs: LogDirector
     assert indexer.counts.bytes_written < 0.2 * indexer.counts.bytes_read
 
 
-def test_an_index_that_is_there_is_kept_if_it_is_sound_and_made_anew_if_not(
+def test_an_existing_key_index_is_kept_if_sound_and_rebuilt_if_not(
     logs: LogDirectories,
 ) -> None:
     log = log_of(logs, "first")

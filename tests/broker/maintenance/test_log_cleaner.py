@@ -76,7 +76,7 @@ def clean_until(logs: LogDirectories, is_reached: Callable[[LogCleaner], bool]) 
     return asyncio.run(run())
 
 
-def test_what_an_earlier_cleaning_left_goes_before_the_next_begins(logs: LogDirectories) -> None:
+def test_leftovers_of_an_earlier_cleaning_are_removed_before_the_next(logs: LogDirectories) -> None:
     log = log_of(logs, "first")
     left = Path(log.path) / f"{7:020d}.log.cleaned"
     left.write_bytes(b"left")
@@ -127,7 +127,7 @@ def test_logs_that_could_not_be_cleaned_are_forgotten_once_they_are_deleted(
     assert cleaner.counts.uncleanable_logs == 0
 
 
-def test_a_log_with_a_damaged_delay_index_is_cleaned_once_that_is_made_anew(
+def test_a_log_with_a_damaged_delay_index_is_cleaned_after_its_rebuild(
     logs: LogDirectories, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = dataclasses.replace(COMPACTED, delivery_delay_enable=True)

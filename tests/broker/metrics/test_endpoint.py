@@ -163,7 +163,7 @@ def test_an_endpoint_whose_port_is_taken_ends_the_start_in_one_line(tmp_path: Pa
     assert broker.output_tail().endswith(f": metrics.port: 127.0.0.1:{taken} is already in use")
 
 
-def test_a_metrics_host_without_an_address_is_told_in_words(tmp_path: Path) -> None:
+def test_an_unresolvable_metrics_host_is_reported(tmp_path: Path) -> None:
     broker = ours(tmp_path, {"metrics.port": "0", "metrics.host": "no-such-host.invalid"})
     broker.launch()
     assert broker.wait_until_ended() == 1

@@ -81,7 +81,7 @@ def test_times_fall_into_the_first_bound_they_do_not_exceed() -> None:
     assert len(counts.within) == len(BOUNDS_SECONDS) + 1
 
 
-def test_a_reading_that_a_change_spoils_is_begun_anew() -> None:
+def test_a_metrics_reading_disturbed_by_a_change_is_repeated() -> None:
     readings = 0
 
     def read() -> Iterator[Metric]:

@@ -34,12 +34,12 @@ def served(path: str, tmp_path: Path) -> Iterator[StatusSocket]:
     served.close()
 
 
-def test_a_broker_that_starts_says_that_it_does_not_serve(served: StatusSocket, path: str) -> None:
+def test_a_starting_broker_reports_that_it_does_not_serve(served: StatusSocket, path: str) -> None:
     assert json.loads(ask(path, STATUS, SECONDS)) == {"is_serving": False}
     assert ask(path, "metrics", SECONDS) == b""
 
 
-def test_pages_of_any_size_are_told_by_name(served: StatusSocket, path: str) -> None:
+def test_pages_of_any_size_are_served_by_name(served: StatusSocket, path: str) -> None:
     large = b"x" * 3_000_000
     served.serve({"large": lambda: large, "odd": lambda: b"%d" % (1 // 0)})
     assert ask(path, "large", SECONDS) == large
@@ -66,7 +66,7 @@ def test_only_its_user_may_ask(served: StatusSocket, tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_address_that_a_dead_process_left_is_taken_and_one_in_use_is_not(tmp_path: Path) -> None:
+def test_a_stale_socket_address_is_reused_and_one_in_use_is_not(tmp_path: Path) -> None:
     path = str(tmp_path / "broker0.sock")
     left = socket.socket(socket.AF_UNIX)
     left.bind(path)

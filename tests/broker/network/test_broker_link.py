@@ -158,7 +158,7 @@ def test_broker_that_is_not_known_cannot_be_asked() -> None:
     run(versions, scenario)
 
 
-def test_broker_that_hangs_up_is_asked_anew_next_time() -> None:
+def test_a_broker_that_hangs_up_is_reconnected_on_the_next_request() -> None:
     answers = iter([None, b"here"])
 
     async def answer(header: RequestHeader, body: bytes) -> Answer:

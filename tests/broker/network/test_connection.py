@@ -64,7 +64,7 @@ def test_impossible_size_closes_the_connection_without_a_dispatch(size: int) -> 
     asyncio.run(scenario())
 
 
-def test_deferred_answer_holds_back_what_follows() -> None:
+def test_a_deferred_answer_delays_the_following_requests() -> None:
     async def scenario() -> None:
         waiting: Deferred[Any] = Deferred()
         dispatcher = ScriptedDispatcher(lambda frame: waiting if frame == b"slow" else echo(frame))
@@ -108,7 +108,7 @@ def test_deferred_none_answers_nothing_and_goes_on() -> None:
     asyncio.run(scenario())
 
 
-def test_hang_up_abandons_what_was_awaited() -> None:
+def test_hang_up_abandons_deferred_answers() -> None:
     async def scenario() -> None:
         abandoned = asyncio.Event()
         waiting: Deferred[Any] = Deferred(on_abandon=abandoned.set)

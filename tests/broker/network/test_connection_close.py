@@ -68,7 +68,7 @@ async def rest(wire: Wire) -> int:
 
 
 @pytest.mark.parametrize("kind", ["bytes", "region"])
-def test_what_is_queued_leaves_before_a_close(kind: str, tmp_path: Path) -> None:
+def test_queued_answers_are_sent_before_a_close(kind: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         troubles: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, what: troubles.append(what))
@@ -89,7 +89,7 @@ def test_what_is_queued_leaves_before_a_close(kind: str, tmp_path: Path) -> None
     asyncio.run(scenario())
 
 
-def test_what_is_queued_leaves_before_a_malformed_frame_ends_the_connection() -> None:
+def test_queued_answers_are_sent_before_a_malformed_frame_closes() -> None:
     async def scenario() -> None:
         dispatcher = ScriptedDispatcher(lambda _: [*long_answer(), b"."])
         async with unread(dispatcher) as (wire, _):
@@ -100,7 +100,7 @@ def test_what_is_queued_leaves_before_a_malformed_frame_ends_the_connection() ->
     asyncio.run(scenario())
 
 
-def test_what_is_queued_leaves_after_the_client_has_closed_its_side() -> None:
+def test_queued_answers_are_sent_after_the_client_half_closed() -> None:
     async def scenario() -> None:
         async with unread(answering_much()) as (wire, connection):
             wire.send(b"much")
@@ -193,7 +193,7 @@ def test_client_that_leaves_a_closing_connection_ends_it() -> None:
     asyncio.run(scenario())
 
 
-def test_error_that_a_request_meets_is_not_told_as_a_lack_of_memory(
+def test_a_handlers_os_error_is_not_logged_as_lack_of_memory(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario() -> None:

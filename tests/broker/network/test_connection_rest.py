@@ -36,7 +36,7 @@ class ThrottlingDispatcher(ScriptedDispatcher):
         return super().dispatch(frame, peer, connection)
 
 
-def test_answer_is_sent_at_once_and_what_follows_waits() -> None:
+def test_a_throttled_answer_is_sent_at_once_and_later_requests_wait() -> None:
     async def scenario() -> None:
         dispatcher = ThrottlingDispatcher(A_WHILE_MS)
         async with connected(dispatcher) as wire:

@@ -106,7 +106,7 @@ def test_a_server_that_never_says_that_it_is_closed_is_not_waited_for(
 
 
 @pytest.mark.timeout(LONG_SECONDS * 2)
-def test_one_listener_is_shut_and_its_clients_are_dismissed() -> None:
+def test_closing_one_listener_disconnects_only_its_clients() -> None:
     async def scenario(listeners: Listeners, port: int) -> None:
         other = Endpoint("OTHER", "PLAINTEXT", HERE, 0)
         other_port = await listeners.bind(other, BrokerConfig())

@@ -42,7 +42,7 @@ def test_sasl_listeners_without_mechanisms_close_every_connection(protocol: str)
     assert "nobody can be authenticated on EXTERNAL" in hung.reason
 
 
-def test_the_gate_is_asked_for_anew_for_each_client() -> None:
+def test_each_client_gets_a_gate_of_its_own() -> None:
     security = EndpointSecurity("SASL_PLAINTEXT")
     assert security.gate(client()) is CLOSED
 

@@ -50,7 +50,7 @@ def samples(page: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     }
 
 
-def test_each_sample_says_which_broker_it_is_of() -> None:
+def test_each_sample_is_labelled_with_its_broker() -> None:
     found = samples(merged([("0", FIRST), ("7", SECOND)]))
     assert found == {
         ("requests_total", (("broker", "0"), ("error", 'a b {c} " d'), ("request", "Produce"))): 3,

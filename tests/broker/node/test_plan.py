@@ -62,7 +62,7 @@ def test_an_invalid_value_is_reported_once_for_all_brokers(path: str) -> None:
     ]
 
 
-def test_the_directory_of_a_broker_that_ran_alone_is_not_passed_over(
+def test_the_log_directory_of_a_former_single_broker_is_not_ignored(
     path: str, tmp_path: Path
 ) -> None:
     log_directory(tmp_path / "logs")
@@ -77,7 +77,9 @@ def test_the_directory_of_a_broker_that_ran_alone_is_not_passed_over(
     assert read_plan(path, own).members[0].config.log_dirs == (f"{tmp_path}/logs",)
 
 
-def test_directories_of_brokers_that_the_file_has_not_are_told(path: str, tmp_path: Path) -> None:
+def test_log_directories_of_brokers_missing_from_the_file_are_warned_of(
+    path: str, tmp_path: Path
+) -> None:
     left = log_directory(tmp_path / "logs" / "broker6")
     log_directory(tmp_path / "logs" / "broker5")
     (tmp_path / "logs" / "broker7").mkdir()

@@ -76,7 +76,7 @@ def test_metrics_say_which_broker_is_away(node: Node, metrics_port: int) -> None
     assert node.wait_until_ended() == 0
 
 
-def test_a_rolling_restart_is_told_by_its_number_and_a_signal_will_do(node: Node) -> None:
+def test_sigusr1_starts_a_rolling_restart_and_status_reports_it(node: Node) -> None:
     before = node.pid(0)
     node.signal(signal.SIGUSR1)
     assert wait_until(lambda: "all brokers were restarted" in node.output_tail(), SECONDS)

@@ -177,7 +177,7 @@ def test_a_partition_whose_callback_raises_gets_its_answer_again(
     assert controller.sizes == [1, 1]
 
 
-def test_the_controller_hears_in_which_lives_the_members_were_seen() -> None:
+def test_alter_partition_requests_carry_broker_epochs() -> None:
     controller = SlowController(ErrorCode.NONE)
 
     run(controller)

@@ -227,7 +227,7 @@ def test_an_error_of_the_shared_sync_call_is_noted_for_all_logs() -> None:
     run(scenario)
 
 
-def test_what_is_asked_for_at_once_is_spread_over_threads_that_wait_one_by_one() -> None:
+def test_concurrent_flushes_without_a_shared_call_are_spread_over_threads() -> None:
     async def scenario(group: Group) -> None:
         logs = [group.log(str(number)) for number in range(3 * THREADS)]
         await group.add(*logs, *logs)
@@ -258,7 +258,7 @@ def test_a_log_is_flushed_by_one_thread_at_a_time() -> None:
     run(scenario)
 
 
-def test_the_event_loop_hears_of_so_many_ends_at_once() -> None:
+def test_flushes_per_thread_are_bounded() -> None:
     async def scenario(group: Group) -> None:
         logs = [group.log(str(number)) for number in range(LOGS_AT_ONCE * (THREADS + 2))]
         await group.add(*logs)

@@ -208,7 +208,7 @@ class RaisingWatcher(CountingWatcher):
 
 
 @pytest.mark.parametrize("is_follower", [False, True])
-def test_watcher_that_raises_is_dropped_and_the_others_look_all_the_same(
+def test_a_watcher_that_raises_is_dropped_and_the_others_are_called(
     partition: Partition,
     timers: ManualTimers,
     caplog: pytest.LogCaptureFixture,

@@ -175,7 +175,7 @@ def test_stopped_replica_keeps_its_log(broker: ToldBroker) -> None:
     assert broker.replicas.require(TOPIC, 0).log.log_end_offset == 3
 
 
-def test_deleted_replica_begins_anew_when_it_comes_back(broker: ToldBroker) -> None:
+def test_a_deleted_replica_starts_empty_when_created_again(broker: ToldBroker) -> None:
     broker.lead(0)
     broker.lead(1)
     append(broker.replicas.require(TOPIC, 0).log, batch(3))
@@ -232,7 +232,7 @@ def test_log_without_topic_id_takes_the_controllers_for_good(
     assert (tmp_path / "flights-0" / "partition.metadata").exists()
 
 
-def test_log_on_an_offline_directory_is_not_made_anew_elsewhere(
+def test_a_log_on_an_offline_directory_is_not_created_elsewhere(
     tmp_path: Path,
 ) -> None:
     good, bad = tmp_path / "good", tmp_path / "bad"

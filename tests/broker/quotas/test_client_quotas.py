@@ -162,7 +162,7 @@ def test_host_whose_quota_has_gone_meanwhile_has_none(
     asyncio.run(scenario())
 
 
-def test_host_without_address_is_told(
+def test_an_unresolvable_host_is_logged(
     quotas: ClientQuotas, background: Background, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:

@@ -59,7 +59,7 @@ def test_strangers_with_many_client_ids_take_no_more_memory() -> None:
     assert meters.of("alice", "b") == ([], 10), "unused for longest, so forgotten"
 
 
-def test_last_limit_takes_all_use_with_it() -> None:
+def test_removing_the_last_limit_drops_all_usage() -> None:
     meters = counters()
     meters.set(ConfigEntity("alice"), 10)
     meters.of("alice", "")
@@ -70,7 +70,7 @@ def test_last_limit_takes_all_use_with_it() -> None:
     assert len(meters) == 0
 
 
-def test_long_client_ids_are_told_apart_and_not_kept() -> None:
+def test_long_client_ids_are_distinguished_but_not_stored() -> None:
     meters = counters()
     meters.set(ConfigEntity(client_id=DEFAULT), 10)
     long = "x" * 32_000

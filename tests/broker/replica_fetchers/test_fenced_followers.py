@@ -60,7 +60,7 @@ class FencingLeader:
         """Nothing is open."""
 
 
-def test_a_fenced_partition_may_be_led_by_nobody_after_its_fetcher_has_ended(
+def test_a_fenced_partition_may_become_leaderless_after_its_fetcher_ended(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:

@@ -58,7 +58,7 @@ def test_an_idle_partition_is_not_fetched_until_it_grows(tmp_path: Path) -> None
     run_ensemble(tmp_path, scenario)
 
 
-def test_a_follower_hears_of_a_new_log_start_and_of_a_new_epoch(tmp_path: Path) -> None:
+def test_an_idle_follower_gets_a_new_log_start_and_a_new_epoch(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         nodes.lead(0, isr=ALL, epoch=0)
         nodes[0].append(5)
@@ -96,7 +96,7 @@ def test_an_idle_follower_removed_from_the_isr_fetches_and_rejoins(tmp_path: Pat
     run_ensemble(tmp_path, scenario)
 
 
-def test_a_session_that_ends_leaves_nobody_watching(tmp_path: Path) -> None:
+def test_a_closed_fetch_session_leaves_no_watcher(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         nodes.lead(0, isr=ALL, epoch=0)
         nodes[0].append(5)
@@ -155,7 +155,7 @@ def test_an_idle_follower_is_caught_up_by_any_fetch_of_its_session() -> None:
     assert follower.last_caught_up_ms == 90_000
 
 
-def test_a_former_session_says_nothing_of_a_follower() -> None:
+def test_a_former_fetch_session_does_not_update_its_follower() -> None:
     follower, former = Follower(2), Presence()
     follower.start_over(100, 10, is_in_sync=True)
     follower.fetched(10, 0, 200, 10, 7)

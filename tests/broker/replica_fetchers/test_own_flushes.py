@@ -61,7 +61,7 @@ def test_with_the_leaders_disk_alone_followers_flush_beside(tmp_path: Path) -> N
     run_ensemble(tmp_path, scenario)
 
 
-def test_a_new_leader_is_not_told_of_what_is_not_flushed_either(tmp_path: Path) -> None:
+def test_unflushed_records_are_not_committed_at_a_new_leader(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         disk = lead(nodes, EACH)
         nodes[0].append(3)

@@ -274,7 +274,7 @@ def test_follower_refuses_old_clients_and_other_epochs(
     run_ensemble(tmp_path, scenario)
 
 
-def test_latest_is_not_told_until_the_new_leader_knows_what_is_committed(tmp_path: Path) -> None:
+def test_latest_offset_is_unavailable_until_the_new_leader_commits(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         await ten_records(nodes)
         nodes[2].following.stop()
@@ -294,7 +294,7 @@ def test_latest_is_not_told_until_the_new_leader_knows_what_is_committed(tmp_pat
     run_ensemble(tmp_path, scenario)
 
 
-def test_only_a_debugger_is_told_offsets_by_a_follower(tmp_path: Path) -> None:
+def test_a_follower_answers_list_offsets_only_to_replica_id_minus_2(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         await ten_records(nodes)
 

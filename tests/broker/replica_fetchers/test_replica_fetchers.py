@@ -15,7 +15,7 @@ ALL = (0, 1, 2)
 FETCHER = "broker"
 
 
-def test_followers_have_what_the_leader_has(tmp_path: Path) -> None:
+def test_followers_replicate_the_leaders_log(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         nodes.lead(0, isr=ALL, epoch=0)
         for _ in range(20):
@@ -28,7 +28,7 @@ def test_followers_have_what_the_leader_has(tmp_path: Path) -> None:
     run_ensemble(tmp_path, scenario)
 
 
-def test_nothing_is_committed_before_all_in_sync_have_it(tmp_path: Path) -> None:
+def test_records_are_committed_only_once_all_in_sync_replicas_have_them(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         nodes.lead(0, isr=ALL, epoch=0)
         nodes[0].append(5)
@@ -47,7 +47,7 @@ def test_nothing_is_committed_before_all_in_sync_have_it(tmp_path: Path) -> None
     run_ensemble(tmp_path, scenario)
 
 
-def test_an_old_leader_gives_up_what_was_never_committed(
+def test_an_old_leader_truncates_uncommitted_records(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", FETCHER)
@@ -116,7 +116,7 @@ def test_a_follower_with_a_history_of_many_epochs_is_cut_where_they_part(tmp_pat
     run_ensemble(tmp_path, scenario)
 
 
-def test_a_follower_whose_leader_has_deleted_more_begins_anew(tmp_path: Path) -> None:
+def test_a_follower_behind_the_leaders_log_start_starts_over(tmp_path: Path) -> None:
     async def scenario(nodes: Ensemble) -> None:
         nodes.lead(0, isr=(0, 1), epoch=0, told=[0, 1])
         nodes[0].append(10)

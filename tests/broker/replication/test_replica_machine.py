@@ -30,7 +30,7 @@ def played(text: str) -> str:
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_scenario_comes_to_what_is_written(path: Path) -> None:
+def test_each_golden_scenario_plays_as_recorded(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     now = played(text)
     if os.environ.get("SCENARIOS") == "write":

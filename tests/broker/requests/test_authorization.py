@@ -33,7 +33,7 @@ def context_of(principal: str, **keys: str) -> Context:
     )
 
 
-def test_without_an_authorizer_everything_is_allowed_and_nothing_told(
+def test_without_an_authorizer_all_is_allowed_and_nothing_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -43,7 +43,7 @@ def handle(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize("version", [6, 99, 32767])
-def test_newer_api_versions_request_is_told_what_to_try(
+def test_a_newer_api_versions_request_gets_the_supported_range(
     client: OneConnection, version: int
 ) -> None:
     """KIP-511: the answer has version 0 and header 0, error 35 and the one key."""

@@ -151,7 +151,7 @@ def test_any_request_counts_the_time_it_takes(
     run_data_broker(tmp_path, scenario)
 
 
-def test_answer_without_room_for_the_time_makes_rest_all_the_same(tmp_path: Path) -> None:
+def test_an_answer_without_a_throttle_time_field_throttles_too(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         client = MeteredClient(broker)
         await client.limit(REQUEST, NEXT_TO_NOTHING)
@@ -211,7 +211,7 @@ def test_longer_of_two_rests_counts(tmp_path: Path) -> None:
     run_data_broker(tmp_path, scenario)
 
 
-def test_error_makes_rest_too_and_a_closed_connection_does_not(
+def test_an_error_answer_throttles_and_a_closed_connection_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(broker: DataBroker) -> None:
@@ -239,7 +239,7 @@ def test_error_makes_rest_too_and_a_closed_connection_does_not(
     run_data_broker(tmp_path, scenario)
 
 
-def test_answer_that_a_handler_keeps_is_left_as_it_is(
+def test_an_answer_kept_by_its_handler_is_not_modified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(broker: DataBroker) -> None:

@@ -60,7 +60,7 @@ def test_error_instead_of_a_value_reaches_the_listener_now_or_later() -> None:
             _ = deferred.value
 
 
-def test_abandoned_tells_the_completer_and_forgets_the_listener() -> None:
+def test_abandoning_notifies_the_completer_and_drops_the_listener() -> None:
     told: list[str] = []
     deferred: Deferred[int] = Deferred(on_abandon=lambda: told.append("gone"))
     seen = outcomes(deferred)
@@ -85,7 +85,7 @@ def test_listener_that_raises_is_no_trouble_of_the_completer(
     assert [record.exc_info is not None for record in caplog.records] == [True]
 
 
-def test_mapped_value_and_what_the_function_raises() -> None:
+def test_map_passes_the_functions_result_or_error() -> None:
     deferred: Deferred[int] = Deferred()
     halves = deferred.map(lambda value: 10 // value)
     seen = outcomes(halves)

@@ -80,7 +80,7 @@ def hard() -> Iterator[int]:
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_the_limit_is_raised_as_far_as_it_may_be_and_both_are_said(
+def test_the_descriptor_limit_is_raised_to_the_hard_limit_and_logged(
     hard: int, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -156,7 +156,7 @@ def test_files_that_would_be_closed_for_others_do_not_count(clock: Clock, in_use
     assert open_files.refusal() is None
 
 
-def test_without_a_limit_nobody_is_refused(clock: Clock) -> None:
+def test_no_connection_is_refused_without_a_limit(clock: Clock) -> None:
     assert OpenFiles(None, KEYS_DEFAULT, clock).refusal() is None
 
 

@@ -50,7 +50,7 @@ def test_no_file_is_no_section() -> None:
     assert login_sections({"KAFKA_OPTS": "-Dother=1"}) == {}
 
 
-def test_missing_file_and_open_quotation_are_told(tmp_path: Path) -> None:
+def test_a_missing_file_and_an_open_quotation_are_reported(tmp_path: Path) -> None:
     options = f"-Djava.security.auth.login.config={tmp_path}/none"
     with pytest.raises(ConfigError, match=r"none cannot be read: .*No such file"):
         login_sections({"KAFKA_OPTS": options})

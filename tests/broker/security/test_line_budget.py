@@ -17,7 +17,9 @@ logger = logging.getLogger("budget")
 SUBJECT = "connections closed"
 
 
-def test_the_rest_of_a_second_is_counted_and_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_above_the_limit_are_counted_and_the_count_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     budget = LineBudget(logger, SUBJECT, 2, "a.key")
     assert [budget.take(7) for _ in range(5)] == [True, True, False, False, False]
     assert caplog.messages == [f"{SUBJECT}: the rest of this second is counted only (a.key)"]

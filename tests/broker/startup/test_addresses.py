@@ -89,7 +89,7 @@ def test_an_advertised_host_without_an_address_is_warned_of_and_not_waited_for(
 
 
 @pytest.mark.usefixtures("name_server")
-def test_ready_says_where_it_listens_and_what_it_advertises_instead(
+def test_the_ready_line_names_bound_and_differing_advertised_addresses(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "broker")

@@ -71,7 +71,7 @@ def test_set_acl_without_an_identity_is_refused(tmp_path: Path) -> None:
         (DIGEST_MODULE, LOGIN, ("-Dzookeeper.sasl.client=false",), "zookeeper.sasl.client=false"),
     ],
 )
-def test_login_that_cannot_be_is_refused_without_its_password(
+def test_an_invalid_zookeeper_login_is_refused_without_its_password(
     tmp_path: Path, module: str, options: dict[str, str], more: tuple[str, ...], words: str
 ) -> None:
     path = jaas_file(tmp_path / "jaas.conf", "Client", module, options)
@@ -141,7 +141,7 @@ def test_pem_stores_go_by_their_ending(tmp_path: Path) -> None:
         ("crl.enable", "true", r"does not look for revoked certificates"),
     ],
 )
-def test_tls_that_cannot_be_is_refused(
+def test_invalid_zookeeper_tls_settings_are_refused(
     tmp_path: Path, keys: dict[str, str], key: str, value: str, words: str
 ) -> None:
     wrong = keys | {f"zookeeper.ssl.{key}": value}

@@ -87,7 +87,7 @@ def throttled(one: Telemetry, now_ms: int, instance: UUID = ID) -> bool:
     return one.throttled > before
 
 
-def test_client_is_asked_for_what_matching_subscriptions_want_together() -> None:
+def test_requested_metrics_are_the_union_of_matching_subscriptions() -> None:
     one = telemetry(
         {
             "all": {"metrics": "b,a", "interval.ms": "60000"},
@@ -152,7 +152,7 @@ def test_last_push_may_come_early_and_nothing_after_it() -> None:
     assert late == ErrorCode.INVALID_REQUEST
 
 
-def test_push_that_cannot_be_is_refused() -> None:
+def test_an_invalid_push_is_refused() -> None:
     one = telemetry({"one": every()}, telemetry_max_bytes=10)
     subscription = get(one, instance=ID).subscription_id
 
@@ -199,7 +199,7 @@ def metrics(*named: tuple[str, str, float], temporality: int = 2) -> bytes:
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_push_is_read_whatever_compresses_it(codec: Codec) -> None:
+def test_pushes_of_every_codec_are_read(codec: Codec) -> None:
     content = metrics(
         ("gauge", "org.apache.kafka.producer.queue.time.avg", 1.5),
         ("sum", "librdkafka-bytes", 7),
@@ -290,9 +290,7 @@ def test_series_are_bounded_and_go_with_their_client() -> None:
         ({"match": "client_id=" + "(a{1000}){1000}"}, ErrorCode.INVALID_CONFIG),
     ],
 )
-def test_subscription_that_says_nothing_sensible_is_refused(
-    settings: dict[str, str], code: ErrorCode
-) -> None:
+def test_an_invalid_subscription_is_refused(settings: dict[str, str], code: ErrorCode) -> None:
     with pytest.raises(ApiError) as raised:
         parse(settings)
     assert raised.value.code == code

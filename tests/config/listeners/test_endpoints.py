@@ -121,7 +121,7 @@ def test_invalid_listeners_are_refused(config: BrokerConfig, complaint: str) -> 
         (BrokerConfig(inter_broker_listener_name="SSL"), "inter.broker.listener.name"),
     ],
 )
-def test_missing_listener_of_brokers_is_an_error_of_what_was_written(
+def test_a_missing_inter_broker_listener_is_reported_at_its_key(
     config: BrokerConfig, key: str
 ) -> None:
     with pytest.raises(ConfigError, match="one of the advertised listeners") as refused:

@@ -52,7 +52,7 @@ def test_modules_of_the_working_directory_are_not_ours(tmp_path: Path) -> None:
         ("/x/broker/node/__main__.py", "broker.node", "python -m broker.node"),
     ],
 )
-def test_usage_names_what_was_typed(
+def test_usage_names_the_command_as_typed(
     program: str, module: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", [program])

@@ -53,7 +53,7 @@ def test_ids_ports_and_directories_count_up(path: Path) -> None:
     assert config.num_partitions == 7
 
 
-def test_the_first_process_has_what_the_file_says_in_a_directory_of_its_own(path: Path) -> None:
+def test_the_first_process_uses_the_files_values_and_its_own_directory(path: Path) -> None:
     config, _ = of_process(path, 0)
     assert (config.broker_id, config.listeners[0]) == (10, "PLAINTEXT://:9092")
     assert config.log_dirs == ("/disk1/kafka/broker10", "/disk2/kafka/broker10")
@@ -70,7 +70,7 @@ def test_the_machine_is_the_rack_unless_one_is_named(path: Path) -> None:
     assert of_process(path, 1, "broker.rack=zone-1")[0].broker_rack == "zone-1"
 
 
-def test_a_key_of_one_process_has_the_last_word_for_that_one(path: Path) -> None:
+def test_a_key_of_one_process_overrides_the_file_for_it(path: Path) -> None:
     own = "broker.process.1.log.dirs=/fast\nbroker.process.1.num.partitions=9\n"
     path.write_text(own + FILE)
     config, warnings = of_process(path, 1)

@@ -77,7 +77,7 @@ def test_variables_of_unconfigured_providers_stay() -> None:
     assert providers.unresolved == []
 
 
-def test_a_file_outside_of_the_allowed_paths_is_as_good_as_none(secrets: Path) -> None:
+def test_a_file_outside_the_allowed_paths_is_not_read(secrets: Path) -> None:
     allowed = secrets.parent / "allowed"
     allowed.mkdir()
     (allowed / "some.properties").write_text("one=yes\n")

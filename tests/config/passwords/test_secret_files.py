@@ -49,7 +49,7 @@ def test_a_property_file_with_a_password(public: Path, mode: int, is_told: bool)
     assert warned(path) == expected
 
 
-def test_a_property_file_without_secrets_may_be_read_by_everybody(public: Path) -> None:
+def test_a_property_file_without_secrets_may_be_world_readable(public: Path) -> None:
     path = written(public / "server.properties", "broker.id=1\nssl.key.password=\n")
     assert warned(path) == []
     assert warned(path, "ssl.key.password=sesame") == []

@@ -44,7 +44,7 @@ def test_epoch_is_the_transaction_that_made_the_node() -> None:
     asyncio.run(scenario())
 
 
-def test_a_registration_is_written_anew_in_its_own_session_only() -> None:
+def test_a_registration_is_rewritten_only_in_its_own_session() -> None:
     async def scenario() -> None:
         store = MemoryEnsemble().connect()
         await create_skeleton(store)
@@ -103,7 +103,7 @@ def test_registration_waits_for_the_node_of_a_session_that_died() -> None:
     asyncio.run(scenario())
 
 
-def test_id_of_another_broker_that_lives_is_refused_in_the_end() -> None:
+def test_the_id_of_a_live_broker_is_refused_after_the_timeout() -> None:
     async def scenario() -> None:
         ensemble = MemoryEnsemble()
         other, store = ensemble.connect(), ensemble.connect()
@@ -215,7 +215,7 @@ def test_broker_that_was_stopped_while_it_looked_waits_for_the_session_that_it_f
     _leaping(scenario)
 
 
-def test_id_that_changes_hands_while_it_is_waited_for_is_waited_for_anew() -> None:
+def test_waiting_for_a_broker_id_restarts_when_its_owner_changes() -> None:
     async def scenario() -> None:
         ensemble = MemoryEnsemble()
         first, second, store = ensemble.connect(), ensemble.connect(), ensemble.connect()

@@ -57,7 +57,7 @@ def test_a_new_standalone_broker_finalises_all_and_keeps_lowered_levels() -> Non
 
 
 @pytest.mark.parametrize("times_written", [0, 1])
-def test_all_is_finalised_where_an_earlier_version_of_the_broker_promised_it(
+def test_an_unwritten_feature_znode_of_an_earlier_version_finalises_all(
     times_written: int,
 ) -> None:
     async def scenario() -> None:

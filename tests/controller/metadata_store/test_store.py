@@ -144,7 +144,7 @@ def test_multi_many_goes_on_after_a_refusal(open_store: Open) -> None:
     _run(open_store, scenario)
 
 
-def test_node_is_removed_and_made_anew_in_one_transaction(open_store: Open) -> None:
+def test_a_node_is_deleted_and_recreated_in_one_transaction(open_store: Open) -> None:
     async def scenario(store: MetadataStore) -> None:
         await store.create("/a", b"old", ephemeral=True)
         old = await store.set("/a", b"older")

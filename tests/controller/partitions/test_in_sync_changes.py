@@ -110,7 +110,7 @@ def test_a_set_that_does_not_fit_is_refused(
     run_cluster(scenario, 0, 1, 2, 3)
 
 
-def test_a_leader_in_an_earlier_life_is_refused_as_a_whole() -> None:
+def test_alter_partition_with_a_stale_broker_epoch_is_refused() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster)
 

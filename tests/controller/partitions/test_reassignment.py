@@ -199,7 +199,7 @@ def test_preferred_leader_election_needs_the_leader_live_and_in_sync() -> None:
     run_cluster(scenario, 0, 1, 2)
 
 
-def test_unclean_leader_is_elected_only_where_nobody_leads() -> None:
+def test_unclean_election_applies_only_to_leaderless_partitions() -> None:
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 1, 2)
         assert await elect(cluster, ElectionType.UNCLEAN) is ErrorCode.ELECTION_NOT_NEEDED

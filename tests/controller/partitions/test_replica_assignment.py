@@ -115,7 +115,7 @@ def test_bad_manual_assignments_are_refused(assignment: dict[int, tuple[int, ...
     ],
     ids=["one broker", "unknown brokers", "gaps"],
 )
-def test_a_long_assignment_is_not_repeated_in_what_is_wrong_with_it(
+def test_a_long_assignment_is_not_repeated_in_the_error_message(
     assignment: dict[int, tuple[int, ...]],
 ) -> None:
     with pytest.raises(ApiError) as caught:

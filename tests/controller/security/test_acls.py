@@ -207,7 +207,7 @@ def test_acl_changes_missed_during_an_interruption_are_read_afterwards() -> None
     asyncio.run(scenario())
 
 
-def test_a_list_that_cannot_be_read_ends_the_start_and_later_stays_as_it_was() -> None:
+def test_an_unreadable_acl_ends_the_start_and_is_kept_unchanged_later() -> None:
     async def scenario() -> None:
         ensemble, one, other = await two_brokers()
         await one.acls.alter({LITERAL: adding("a")})

@@ -105,7 +105,7 @@ def test_lifetime_is_bounded(asked_ms: int, max_ms: int) -> None:
     run(scenario())
 
 
-def test_token_of_a_short_life_expires_with_it() -> None:
+def test_a_token_with_a_short_max_lifetime_expires_at_its_end() -> None:
     async def scenario() -> None:
         one, _ = await two_brokers()
         token = await one.tokens.create(dataclasses.replace(FOR_ALICE, max_lifetime_ms=5), NOW_MS)
@@ -140,7 +140,7 @@ def test_renewal_is_bounded_by_the_time_of_expiry(period_ms: int, expected_ms: i
     run(scenario())
 
 
-def test_renewal_does_not_outlive_the_longest_life() -> None:
+def test_renewal_is_bounded_by_the_max_lifetime() -> None:
     async def scenario() -> None:
         one, _ = await two_brokers()
         token = await one.tokens.create(
@@ -202,7 +202,7 @@ def test_token_that_is_expired_at_once_is_gone_on_all_brokers() -> None:
     run(scenario())
 
 
-def test_expiry_is_shortened_and_not_beyond_the_longest_life() -> None:
+def test_expiry_can_be_shortened_and_is_bounded_by_the_max_lifetime() -> None:
     async def scenario() -> None:
         one, _ = await two_brokers()
         token = await one.tokens.create(FOR_ALICE, NOW_MS)
@@ -307,7 +307,7 @@ def test_all_tokens_are_read_again_after_a_lost_session() -> None:
     run(scenario())
 
 
-def test_token_in_the_store_is_what_was_answered() -> None:
+def test_the_stored_token_equals_the_answered_one() -> None:
     async def scenario() -> None:
         one, _ = await two_brokers()
         token = await one.tokens.create(FOR_ALICE, NOW_MS)

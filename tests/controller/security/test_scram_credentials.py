@@ -27,7 +27,7 @@ BY_KAFKA = (
 )
 
 
-def test_what_apache_kafka_wrote_is_read_and_written_the_same() -> None:
+def test_credentials_of_apache_kafka_are_read_and_written_unchanged() -> None:
     credential = parse_credential(BY_KAFKA)
     assert (credential.salt, credential.iterations) == (b"1234", 8192)
     assert format_credential(credential) == BY_KAFKA

@@ -125,7 +125,7 @@ def test_credentials_of_a_user_outlive_the_quota_of_her_client_id() -> None:
         Create("/config/users/alice"),
     ],
 )
-def test_a_change_is_made_to_what_another_writer_left(write: Operation) -> None:
+def test_a_user_config_change_keeps_concurrent_changes(write: Operation) -> None:
     async def scenario(store: MetadataStore, ensemble: MemoryEnsemble) -> None:
         left = [write]
 

@@ -45,7 +45,7 @@ def test_a_waiter_that_is_cancelled_leaves_nothing_behind_and_others_alone() -> 
     asyncio.run(scenario())
 
 
-def test_a_waiter_that_cannot_ask_what_is_open_leaves_nothing_behind() -> None:
+def test_a_waiter_whose_query_fails_leaves_no_state() -> None:
     async def refuse() -> list[str]:
         raise ValueError
 

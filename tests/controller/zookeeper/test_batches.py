@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FENCE = Check("/epoch", 3)
 
 
-def test_neighbours_with_the_same_check_share_it() -> None:
+def test_adjacent_transactions_share_an_equal_check() -> None:
     transactions: list[list[Operation]] = [
         [FENCE, Create("/a")],
         [FENCE, Create("/b"), SetData("/c", b"x")],

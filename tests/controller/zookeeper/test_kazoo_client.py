@@ -231,7 +231,7 @@ def _refused(address: str, security: ZooKeeperSecurity, caplog: pytest.LogCaptur
     return caplog.messages[0]
 
 
-def test_server_of_another_authority_is_refused_and_why_is_said(
+def test_a_server_of_another_authority_is_refused_with_a_reason(
     with_tls: TlsZooKeeper, issued: Issued, caplog: pytest.LogCaptureFixture
 ) -> None:
     security = ZooKeeperSecurity(tls=_context(issued, Authority("Another")))
@@ -247,7 +247,7 @@ def test_server_of_another_name_is_refused(
     assert "is not valid for '127.0.0.2'" in reason
 
 
-def test_missing_certificate_is_told_as_the_server_puts_it(
+def test_a_missing_client_certificate_is_reported_as_by_the_server(
     with_tls: TlsZooKeeper, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     reason = _refused(

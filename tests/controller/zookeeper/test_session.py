@@ -279,7 +279,7 @@ async def _write_with_new_session(store: MetadataStore) -> None:
     assert (await store.get("/again")).ephemeral_owner == store.session_id
 
 
-def test_server_of_the_list_that_is_down_is_passed_over(zookeeper: ZooKeeperServer) -> None:
+def test_an_unreachable_server_of_the_list_is_skipped(zookeeper: ZooKeeperServer) -> None:
     async def scenario() -> None:
         address = parse_address(f"127.0.0.1:{free_port()},{zookeeper.address}/passed/over")
         for _ in range(3):  # they are tried in any order
@@ -295,7 +295,7 @@ def test_server_of_the_list_that_is_down_is_passed_over(zookeeper: ZooKeeperServ
     asyncio.run(scenario())
 
 
-def test_no_server_in_time_is_said_with_the_address() -> None:
+def test_a_connection_timeout_names_the_address() -> None:
     address = f"127.0.0.1:{free_port()}"
 
     async def scenario() -> None:

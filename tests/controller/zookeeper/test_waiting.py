@@ -68,7 +68,7 @@ def test_answers_that_two_threads_have_at_once_both_arrive() -> None:
     asyncio.run(scenario())
 
 
-def test_a_watch_or_listener_that_raises_keeps_no_other_from_being_told() -> None:
+def test_a_watch_or_listener_that_raises_does_not_block_the_others() -> None:
     told: list[str] = []
 
     def fail(*_: object) -> None:

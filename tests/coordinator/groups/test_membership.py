@@ -195,7 +195,7 @@ def test_group_whose_silent_members_are_all_static_waits_for_their_sessions() ->
     assert state_of(harness) is GroupState.EMPTY
 
 
-def test_unloaded_shard_sends_everybody_parked_away() -> None:
+def test_unloading_a_shard_fails_all_parked_requests() -> None:
     harness = Harness()
     leader, follower = harness.stable_group(2)
     join = harness.join(leader)
@@ -209,7 +209,7 @@ def test_unloaded_shard_sends_everybody_parked_away() -> None:
     assert harness.heartbeat(follower, 1) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_session_begins_anew_after_a_restart() -> None:
+def test_session_timeout_restarts_after_a_restart() -> None:
     harness = Harness()
     (member,) = harness.stable_group(1, session_ms=10_000)
     harness.advance(9_000)

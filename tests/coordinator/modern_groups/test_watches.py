@@ -115,7 +115,7 @@ def test_setting_the_wall_clock_forward_removes_no_member(pair_of: Callable[[], 
 
 @pytest.mark.parametrize("jump_ms", [0, -HOUR_MS, TEN_DAYS_MS])
 @pytest.mark.parametrize("make", [consumers, streams_members])
-def test_member_that_keeps_what_it_owned_is_removed_after_its_rebalance_timeout(
+def test_a_member_that_revokes_nothing_is_removed_after_its_rebalance_timeout(
     make: Callable[[], tuple[Harness, Any, Any]], jump_ms: int
 ) -> None:
     harness, slow, other = make()
@@ -135,7 +135,7 @@ def test_member_that_keeps_what_it_owned_is_removed_after_its_rebalance_timeout(
     assert slow.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_initialisation_that_nobody_answers_is_begun_again_though_the_clock_is_set_back() -> None:
+def test_an_unanswered_initialisation_is_retried_although_the_clock_is_set_back() -> None:
     shares = share_harness(t=1)
     shares.beat("a", "t")
     shares.asked.clear()

@@ -119,7 +119,9 @@ def test_metadata_is_limited_in_utf_16_units(metadata: str, error: ErrorCode) ->
         (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT),
     ],
 )
-def test_failed_append_changes_nothing_and_says_why(failure: ErrorCode, told: ErrorCode) -> None:
+def test_a_failed_append_changes_nothing_and_answers_its_error(
+    failure: ErrorCode, told: ErrorCode
+) -> None:
     harness = Harness()
     harness.commit(1)
     harness.append_error = failure

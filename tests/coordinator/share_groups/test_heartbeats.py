@@ -177,7 +177,7 @@ def test_an_epoch_that_is_not_the_members_is_fenced() -> None:
     assert shares.told["a"] == {"t": [0]}
 
 
-def test_a_full_group_takes_nobody_in() -> None:
+def test_a_full_share_group_refuses_new_members() -> None:
     shares = share_harness(ShareGroupSettings(assignment_interval_ms=0, max_size=1), t=1)
     shares.beat("a", "t")
     assert shares.beat("b", "t").error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -194,7 +194,7 @@ def test_the_next_target_waits_for_the_interval() -> None:
     assert shares.told["a"] == {"t": [0, 1]}
 
 
-def test_a_group_that_everybody_left_is_assigned() -> None:
+def test_the_assignment_epoch_of_an_emptied_group_follows_its_epoch() -> None:
     shares = share_harness(t=2)
     shares.beat("a", "t")
 

@@ -42,7 +42,7 @@ def test_start_offsets_are_set_in_the_groups_epoch() -> None:
     assert shares.group.states.initialised[topic_id].partitions == {0, 1}
 
 
-def test_start_offsets_make_a_group_that_nobody_has_joined() -> None:
+def test_altering_start_offsets_creates_an_empty_group() -> None:
     shares = share_harness(t=1)
     topic_id = topic_id_of(shares)
     _, records = shares.harness.shard.shares.handle_alter(GROUP, {(topic_id, 0): 7})

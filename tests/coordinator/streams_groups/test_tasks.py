@@ -44,7 +44,7 @@ def test_offset_that_is_reported_twice_is_refused() -> None:
     assert member.heartbeat(task_offsets=twice) is ErrorCode.INVALID_REQUEST
 
 
-def test_answer_says_how_often_to_report_and_what_counts_as_restored() -> None:
+def test_answer_carries_offset_interval_and_acceptable_recovery_lag() -> None:
     member = Member(streams_harness(), "a")
     member.join()
 

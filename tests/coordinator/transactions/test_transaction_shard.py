@@ -136,7 +136,7 @@ def test_without_a_producer_id_at_hand_clients_come_again() -> None:
 # KIP-360
 
 
-def test_a_producer_goes_on_from_what_it_has() -> None:
+def test_init_with_a_known_producer_id_and_epoch_raises_the_epoch() -> None:
     shard = Harness()
     first = shard.begin()
     second = identity(shard.initialise(first))

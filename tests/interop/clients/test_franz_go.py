@@ -13,5 +13,5 @@ EXPECTED = {
 """Output of each scenario against Apache Kafka 4."""
 
 
-def test_franz_go_sees_what_apaches_broker_shows_it(bootstrap: str) -> None:
+def test_franz_go_scenarios_print_the_same_as_with_apache(bootstrap: str) -> None:
     assert franz_go.run_scenarios(bootstrap, *EXPECTED) == EXPECTED

@@ -48,7 +48,7 @@ def results_of(bootstrap: str) -> Callable[[str], Results]:
 
 @pytest.mark.parametrize("scenario", EXPECTED)
 @each_version
-def test_kafka_clients_see_what_apaches_broker_shows_them(
+def test_java_client_scenarios_print_the_same_as_with_apache(
     results_of: Callable[[str], Results], version: str, scenario: str
 ) -> None:
     results = results_of(version)

@@ -45,5 +45,5 @@ def quick(
         process.kill()
 
 
-def test_franz_go_members_see_what_apaches_coordinator_shows_them(quick: BrokerProcess) -> None:
+def test_franz_go_group_scenarios_print_the_same_as_with_apache(quick: BrokerProcess) -> None:
     assert franz_go.run_scenarios(quick.bootstrap, *EXPECTED) == EXPECTED

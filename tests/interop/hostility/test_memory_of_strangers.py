@@ -101,7 +101,7 @@ def leave(broker: BrokerProcess, sockets: list[socket.socket], before: int) -> N
     assert wire.serves_api_versions(broker.port, RELEASE_SECONDS)
 
 
-def test_claimed_frames_cost_what_has_arrived_of_them(
+def test_claimed_frame_sizes_allocate_only_received_bytes(
     host: BrokerProcess, strangers: Strangers
 ) -> None:
     before = host.resident_bytes()
@@ -143,7 +143,7 @@ def test_answers_to_clients_that_do_not_read_are_not_made(
     leave(host, deaf, before)
 
 
-def test_large_frames_together_take_what_is_configured_and_all_are_served(
+def test_large_frames_together_stay_within_queued_max_request_bytes(
     host: BrokerProcess, strangers: Strangers
 ) -> None:
     before = host.resident_bytes()

@@ -116,7 +116,9 @@ def test_a_record_comes_back_later_each_time_and_is_dead_in_the_end(
     assert all(name not in told for name in ("delivery-source", "delivery-point"))
 
 
-def test_dead_letters_are_put_back_once_and_begin_anew(bootstrap: str, retry_topic: str) -> None:
+def test_dead_letters_are_replayed_once_with_a_fresh_attempt_count(
+    bootstrap: str, retry_topic: str
+) -> None:
     dead_topic = retry_topic.removesuffix(".retry") + ".dlq"
     client = producer(bootstrap)
     sent: Headers = [("retry-attempt", b"3"), ("source", b"own"), ("retry-reason", b"no stock")]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RECORDS, PER_SECOND = 900, 300
 
 
-def test_producer_pushes_what_a_subscription_asks_for(tmp_path: Path) -> None:
+def test_a_producer_pushes_the_subscribed_metrics(tmp_path: Path) -> None:
     port = free_port()
     broker = ours(tmp_path / "broker", {"metrics.port": str(port)})
     server = ("--bootstrap-server", broker.bootstrap)

@@ -71,7 +71,7 @@ def test_a_setting_holds_at_once_and_after_a_restart(
 
 
 @pytest.mark.skipif(against_apache(), reason="its loggers have other names")
-def test_level_of_a_logger_is_told_set_refused_and_deleted(tools: Tools, bootstrap: str) -> None:
+def test_logger_level_is_described_set_refused_and_deleted(tools: Tools, bootstrap: str) -> None:
     loggers = ("--bootstrap-server", bootstrap, "--entity-type", "broker-loggers")
     own = (*loggers, "--entity-name", "0")
     name = "broker.handlers.topics.create_topics"

@@ -64,7 +64,7 @@ def results_of(bootstrap: str) -> Callable[[str], Results]:
 
 @pytest.mark.parametrize("scenario", EXPECTED)
 @each_version
-def test_transactions_are_what_apaches_broker_makes_of_them(
+def test_java_transaction_scenarios_print_the_same_as_with_apache(
     results_of: Callable[[str], Results], version: str, scenario: str
 ) -> None:
     wanted = OTHERWISE.get((version, scenario), EXPECTED[scenario])

@@ -83,7 +83,7 @@ def test_a_waiting_batch_is_its_producers_batch_for_sequences_and_offsets() -> N
 
 
 @pytest.mark.parametrize("count", [1, 2, 100, 3000])
-def test_cancellations_are_told_from_what_waits_by_their_first_bytes(count: int) -> None:
+def test_cancellations_and_waiting_batches_differ_in_their_first_bytes(count: int) -> None:
     header = parse_header(produced(count))
     cancellation = build_cancellation(header, range(count), NOW_MS)
     waiting = build_waiting(produced(count), header, range(count), NOW_MS)
@@ -190,7 +190,7 @@ def test_damage_is_refused(cut: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 5, 300])
-def test_one_number_is_read_without_the_rest_of_the_batch(count: int) -> None:
+def test_one_delivery_time_is_read_without_the_rest_of_the_batch(count: int) -> None:
     times = [-7 - index for index in range(count)]
     inner = build_batch([NewRecord(NOW_MS, None, b"x" * 20)] * count)
     batch = build_waiting(inner, parse_header(inner), times, NOW_MS)

@@ -84,7 +84,7 @@ def test_whole_batches_are_walked_and_a_cut_off_one_ends_the_walk() -> None:
 
 
 @pytest.mark.parametrize(("position", "patch"), [(8, b"\0\0\0\x30"), (8, b"\xff" * 4), (16, b"\1")])
-def test_walk_refuses_what_is_no_batch(position: int, patch: bytes) -> None:
+def test_a_walk_over_malformed_bytes_is_refused(position: int, patch: bytes) -> None:
     first, second = one_batch(), one_batch()
     second[position : position + len(patch)] = patch
     walk = iterate_headers(first + second)

@@ -90,9 +90,7 @@ def test_size_limit_holds_before_and_after() -> None:
         (Codec.SNAPPY, (None,)),
     ],
 )
-def test_each_level_of_kafkas_range_gives_back_what_went_in(
-    codec: Codec, levels: tuple[int | None, ...]
-) -> None:
+def test_each_compression_level_round_trips(codec: Codec, levels: tuple[int | None, ...]) -> None:
     data = b"".join(b"%d %s " % (number, b"flights"[: number % 7]) for number in range(20_000))
 
     sizes = {level: len(compress(codec, data, level)) for level in levels}

@@ -76,7 +76,7 @@ def connected_ends(network: Network) -> tuple[End, End]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_nothing_arrives_behind_what_was_lost(loop: VirtualLoop, seed: int) -> None:
+def test_nothing_arrives_after_lost_bytes(loop: VirtualLoop, seed: int) -> None:
     network = network_of(loop, seed)
     ours, theirs = connected_ends(network)
     ours.send(b"lost, as it is under way")

@@ -54,7 +54,7 @@ def test_follower_may_start_behind_a_gap(tmp_path: Path) -> None:
     assert all_offsets(log) == [10, 11, 20, 21]
 
 
-def test_follower_refuses_what_it_has_and_what_is_damaged(tmp_path: Path) -> None:
+def test_a_follower_refuses_duplicate_and_damaged_batches(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     log.append_as_follower(bytes(batch(2)), NOW_MS)
     damaged = bytearray(bytes(batch(1, offset=2)) + bytes(batch(1, offset=3)))

@@ -53,7 +53,7 @@ def test_the_active_segment_is_never_cleaned(log: Log) -> None:
     assert log.log_end_offset == 4
 
 
-def test_a_log_that_is_not_compacted_or_has_one_segment_is_passed_over(tmp_path: Path) -> None:
+def test_a_log_without_compaction_or_with_one_segment_is_skipped(tmp_path: Path) -> None:
     log = new_log(tmp_path, CONFIG)
     put(log, a="1")
     assert assess(log, NOW_MS) is None
@@ -91,7 +91,7 @@ def test_segments_with_records_younger_than_min_compaction_lag_are_not_cleaned(l
     ]
 
 
-def test_the_ratio_counts_what_is_dirty_among_what_is_settled(log: Log) -> None:
+def test_the_dirty_ratio_is_dirty_bytes_over_cleanable_bytes(log: Log) -> None:
     found = assess(log, NOW_MS)
     assert found is not None
     assert (found.ratio, found.is_worth_it) == (1.0, True)

@@ -84,7 +84,7 @@ def test_written_segments_are_reported_when_the_next_meets_a_full_disk(log: Log)
     assert not any(isinstance(report, CleaningDone) for report in told)
 
 
-def test_a_segment_that_the_disk_does_not_take_in_is_not_told(log: Log) -> None:
+def test_a_segment_that_fails_to_sync_is_not_reported(log: Log) -> None:
     def fail() -> None:
         raise FULL
 

@@ -90,7 +90,7 @@ def test_replay_continues_in_the_segment_swapped_in(log: Log) -> None:
     assert [offsets_in(data) for data in (first, *rest)] == [[0, 1], [4, 5], [6]]
 
 
-def test_replay_goes_on_behind_what_retention_takes(log: Log) -> None:
+def test_replay_continues_after_segments_deleted_by_retention(log: Log) -> None:
     replay = log.read_batches(0, log.log_end_offset)
     first = bytes(next(replay))
 
@@ -126,7 +126,7 @@ def test_the_new_segment_is_as_old_as_the_newest_it_replaces(tmp_path: Path, log
     assert modified_ms == LONG_AGO_MS + 2
 
 
-def test_a_log_that_was_cut_meanwhile_stays_as_it_is(log: Log) -> None:
+def test_a_log_truncated_during_a_compaction_is_not_swapped(log: Log) -> None:
     target, group = first_group(log)
     log.truncate_to(4)
 

@@ -90,7 +90,7 @@ def test_markers_are_not_compared_by_key(log: Log) -> None:
     assert [one.base_offset for one in batches(log) if one.is_control] == [1, 3, 5]
 
 
-def test_aborted_data_goes_at_once_and_takes_no_value_with_it(log: Log) -> None:
+def test_aborted_records_are_dropped_and_supersede_no_value(log: Log) -> None:
     put(log, a="good")
     transaction(log, ABORT, 0, a="bad")
     transaction(log, COMMIT, 1, b="good")

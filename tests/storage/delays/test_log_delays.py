@@ -150,7 +150,7 @@ def test_a_crash_costs_nothing_that_is_in_the_log(
     assert entries(log) == expected
 
 
-def test_entries_of_what_a_crash_has_cost_the_log_are_dropped(tmp_path: Path) -> None:
+def test_entries_of_records_lost_in_a_crash_are_dropped(tmp_path: Path) -> None:
     log = new_log(tmp_path, DELAYING)
     filled(log)
     base = log.segments.active.base_offset
@@ -283,7 +283,7 @@ def test_a_delay_index_damaged_before_the_recovery_point_is_rebuilt_after_a_cras
     assert entries(log) == expected
 
 
-def test_a_step_of_making_an_index_anew_looks_at_few_batches(tmp_path: Path) -> None:
+def test_a_step_of_an_index_rebuild_reads_few_batches(tmp_path: Path) -> None:
     log = new_log(tmp_path, dataclasses.replace(DELAYING, segment_bytes=1 << 24))
     count = 5 * HEADERS_AT_A_TIME
     for _ in range(count):

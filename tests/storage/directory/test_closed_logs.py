@@ -276,9 +276,7 @@ def log_is_restored(log: Path) -> None:
         log_is_restored,
     ],
 )
-def test_a_log_that_was_changed_is_looked_at_and_the_others_are_not(
-    data: Path, happens: Callable[[Path], None]
-) -> None:
+def test_only_a_changed_log_is_read(data: Path, happens: Callable[[Path], None]) -> None:
     happens(data / "flights-0")
 
     assert looked_at(data) == {"flights-0"}

@@ -169,7 +169,7 @@ def test_log_stays_where_it_is_if_the_other_disk_fails_in_the_last_step(tmp_path
     logs.close()
 
 
-def test_flush_that_began_before_says_nothing_of_the_files_that_came(tmp_path: Path) -> None:
+def test_a_flush_begun_before_a_move_does_not_cover_the_moved_files(tmp_path: Path) -> None:
     logs = opened(tmp_path)
     log = filled(logs)
     move = begin(logs)

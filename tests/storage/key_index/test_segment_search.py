@@ -190,7 +190,7 @@ def test_a_search_works_without_an_unreadable_index(
     assert found.damage is not None
 
 
-def test_an_index_of_another_log_of_the_same_size_is_not_believed(tmp_path: Path) -> None:
+def test_a_key_index_of_another_log_of_the_same_size_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()
     one, other = OneSegment(tmp_path / "one"), OneSegment(tmp_path / "other")
@@ -207,7 +207,7 @@ def test_an_index_of_another_log_of_the_same_size_is_not_believed(tmp_path: Path
     assert "not what was indexed" in found.damage
 
 
-def test_an_index_older_than_its_log_is_not_believed(tmp_path: Path) -> None:
+def test_a_key_index_older_than_its_log_is_not_used(tmp_path: Path) -> None:
     segment = OneSegment(tmp_path)
     segment.fill(many(100, 500))
     segment.build()

@@ -102,7 +102,7 @@ def test_follower_that_rolls_over_a_gap_is_flushed_no_further_than_it_goes(tmp_p
     assert (log.log_end_offset, log.recovery_point) == (2, 2)
 
 
-def test_recovery_point_past_the_end_is_a_mistake(tmp_path: Path) -> None:
+def test_a_recovery_point_past_the_log_end_is_an_assertion_error(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     log.offsets.recovery_point = 1
 

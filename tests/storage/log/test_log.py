@@ -38,7 +38,7 @@ def test_fields_of_parts_are_read_here_and_changed_there(tmp_path: Path, name: s
         setattr(log, name, getattr(log, name))
 
 
-def test_another_configuration_reaches_every_part(tmp_path: Path) -> None:
+def test_a_changed_configuration_applies_to_every_part_of_the_log(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     append(log, batch(2))
 

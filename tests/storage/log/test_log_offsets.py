@@ -63,7 +63,7 @@ def test_log_start_moves_up_to_the_high_watermark(offsets: LogOffsets) -> None:
         (5, True, (5, 5, 5, 5, 5)),
     ],
 )
-def test_cut_takes_along_what_lay_behind_it(
+def test_truncation_lowers_the_offsets_above_it(
     offsets: LogOffsets, to: int, is_flushed: bool, then: tuple[int, ...]
 ) -> None:
     assert offsets.cut_to(to) is is_flushed

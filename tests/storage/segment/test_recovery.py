@@ -301,7 +301,7 @@ def test_log_start_offset_is_the_checkpointed_one_or_the_first_segments(tmp_path
     assert reopen(tmp_path, log_start_offset=0, **HINTS)[0].log_start_offset == 0
 
 
-def test_log_that_ends_before_its_start_begins_anew_there(tmp_path: Path) -> None:
+def test_a_log_that_ends_before_its_log_start_restarts_there(tmp_path: Path) -> None:
     fill(tmp_path)
 
     again, outcome = reopen(tmp_path, log_start_offset=500, high_watermark=500)

@@ -51,7 +51,7 @@ def first(stamps: dict[int, int], timestamp: int) -> Found:
 
 @settings(max_examples=60, deadline=None)
 @given(batches, st.data())
-def test_a_search_finds_what_a_list_of_the_records_has(drawn: Any, data: Any) -> None:
+def test_a_time_search_equals_a_linear_scan(drawn: Any, data: Any) -> None:
     config = dataclasses.replace(SMALL, segment_bytes=4000, message_timestamp_after_max_ms=2**62)
     with tempfile.TemporaryDirectory() as directory:
         log = new_log(directory, config)

@@ -54,7 +54,7 @@ def test_failing_without_an_error_is_refused() -> None:
 @pytest.mark.parametrize(
     "request_class", [ApiVersions, FindCoordinator, HeartbeatRequest, DescribeConfigsRequest]
 )
-def test_a_topic_of_a_request_that_names_none_is_refused(request_class: type[Request]) -> None:
+def test_a_fault_by_topic_needs_a_request_that_names_topics(request_class: type[Request]) -> None:
     with pytest.raises(ValueError, match=f"^topic: {request_class.__name__} names no topics"):
         Fault(Mischief.FAIL, request_class, ErrorCode.INVALID_RECORD, topic="orders")
 
@@ -64,7 +64,7 @@ def test_a_topic_of_a_request_that_names_some_is_taken() -> None:
         Fault(Mischief.FAIL, request_class, ErrorCode.INVALID_RECORD, topic="orders")
 
 
-def test_any_request_may_be_struck_at_once_and_always() -> None:
+def test_a_fault_without_filters_strikes_any_request() -> None:
     fault = Fault(Mischief.FAIL, None, ErrorCode.INVALID_RECORD)
 
     assert fault.concerns(Produce, "me", ())

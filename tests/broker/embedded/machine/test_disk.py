@@ -35,7 +35,7 @@ def test_a_disk_that_is_dead_takes_nothing_in(tmp_path: Path) -> None:
     }
 
 
-def test_the_next_life_gets_the_locks_of_one_that_was_killed(tmp_path: Path) -> None:
+def test_locks_of_a_killed_broker_are_free_for_its_restart(tmp_path: Path) -> None:
     path = str(tmp_path / ".lock")
     disk = EmbeddedDisk()
     lock = disk.lock(path)

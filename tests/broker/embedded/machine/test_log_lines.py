@@ -75,7 +75,7 @@ def test_a_logger_that_was_made_not_to_propagate_is_heard_by_its_broker_alone(
     assert caplog.records == []
 
 
-def test_debug_lines_are_made_where_somebody_above_asks_for_them(
+def test_debug_lines_are_logged_when_a_parent_logger_enables_them(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)

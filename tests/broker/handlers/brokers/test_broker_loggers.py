@@ -68,7 +68,7 @@ def test_logger_levels_are_described_set_inherited_and_deleted(tmp_path: Path) -
     run_broker(tmp_path, scenario)
 
 
-def test_described_logger_says_where_its_level_is_from(tmp_path: Path) -> None:
+def test_a_described_logger_shows_the_source_of_its_level(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         answer: Any = await broker.ask(description(BROKER_LOGGER, "0", NAME), 4)
         (config,) = answer.results[0].configs
@@ -92,7 +92,7 @@ def test_described_logger_says_where_its_level_is_from(tmp_path: Path) -> None:
         ((PACKAGE, SET, "INFO"), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_one_bad_change_keeps_all_from_being_made(
+def test_one_invalid_change_refuses_all_changes(
     tmp_path: Path, wanted: Change, error: ErrorCode
 ) -> None:
     async def scenario(broker: OneBroker) -> None:
@@ -103,7 +103,7 @@ def test_one_bad_change_keeps_all_from_being_made(
     run_broker(tmp_path, scenario)
 
 
-def test_nothing_is_changed_if_it_is_only_checked(tmp_path: Path) -> None:
+def test_validate_only_changes_no_logger(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         assert code(await change(broker, (NAME, SET, "DEBUG"), dry=True)) == 0
         assert await levels(broker, NAME) == {NAME: "WARN"}
@@ -112,7 +112,7 @@ def test_nothing_is_changed_if_it_is_only_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "1", "zero"])
-def test_loggers_are_those_of_the_broker_that_is_asked(tmp_path: Path, name: str) -> None:
+def test_loggers_of_another_broker_are_refused(tmp_path: Path, name: str) -> None:
     async def scenario(broker: OneBroker) -> None:
         refused = ErrorCode.INVALID_REQUEST
         assert code(await broker.ask(description(BROKER_LOGGER, name), 4)) == refused

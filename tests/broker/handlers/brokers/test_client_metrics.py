@@ -139,7 +139,7 @@ def test_subscriptions_need_alter_configs_on_the_cluster(tmp_path: Path) -> None
     run_broker(tmp_path, scenario)
 
 
-def test_client_asks_and_pushes_and_what_it_pushed_is_kept(tmp_path: Path) -> None:
+def test_pushed_client_metrics_are_kept(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         telemetry = with_telemetry(broker)
         await change(broker, ("metrics", SET, "*"), ("interval.ms", SET, "100"))
@@ -170,7 +170,7 @@ def test_client_asks_and_pushes_and_what_it_pushed_is_kept(tmp_path: Path) -> No
     run_broker(tmp_path, scenario)
 
 
-def test_telemetry_is_listed_where_there_is_a_place_for_it(tmp_path: Path) -> None:
+def test_telemetry_apis_are_listed_only_where_metrics_are_kept(tmp_path: Path) -> None:
     async def keys(broker: OneBroker) -> set[int]:
         asked = ApiVersionsRequest(client_software_name="a", client_software_version="1")
         return {one.api_key for one in (await broker.ask(asked, 4)).api_keys}

@@ -289,7 +289,7 @@ def test_invalid_dynamic_broker_configs_are_refused(
     run_broker(tmp_path, scenario, broker_id=0)
 
 
-def test_a_throttle_is_set_though_no_file_has_it(tmp_path: Path) -> None:
+def test_a_dynamic_only_throttle_can_be_set(tmp_path: Path) -> None:
     rate = "leader.replication.throttled.rate"
 
     async def scenario(broker: OneBroker) -> None:

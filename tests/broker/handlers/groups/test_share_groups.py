@@ -290,7 +290,7 @@ def test_heartbeat_needs_the_group_and_its_topics(
     run_group_broker(tmp_path, scenario, **KEYS)
 
 
-def test_tools_see_and_change_what_they_may(tmp_path: Path) -> None:
+def test_tools_need_rights_on_group_and_topic(tmp_path: Path) -> None:
     async def scenario(broker: GroupBroker) -> None:
         await ready(broker)
         await join(broker)

@@ -28,7 +28,9 @@ BATCH_BYTES = len(records(3))
 
 
 @pytest.mark.parametrize("version", range(4, 19))
-def test_records_come_with_the_offsets_around_them(version: int, tmp_path: Path) -> None:
+def test_fetch_returns_records_with_log_start_and_high_watermark(
+    version: int, tmp_path: Path
+) -> None:
     async def scenario(broker: DataBroker) -> None:
         await fill(broker)
         topic = broker.metadata.topic_id(TOPIC) if version >= BY_ID else TOPIC
@@ -92,7 +94,7 @@ def test_bytes_are_shared_out_in_the_order_of_the_request(tmp_path: Path) -> Non
     run_data_broker(tmp_path, scenario)
 
 
-def test_broker_caps_what_a_client_asks_for(tmp_path: Path) -> None:
+def test_fetch_max_bytes_of_the_broker_limits_the_request(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
         for _ in range(8):

@@ -54,7 +54,7 @@ def test_a_marker_completes_fetches_waiting_for_the_last_stable_offset(tmp_path:
     run_data_broker(tmp_path, scenario)
 
 
-def test_minimum_counts_what_is_below_the_last_stable_offset_only(tmp_path: Path) -> None:
+def test_min_bytes_counts_only_bytes_below_the_last_stable_offset(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
         await broker.produce({(TOPIC, 0): records()})
@@ -95,7 +95,7 @@ def test_aborted_transactions_cover_only_the_returned_records(tmp_path: Path) ->
     run_data_broker(tmp_path, scenario)
 
 
-def test_session_tells_of_records_when_only_the_last_stable_offset_moved(tmp_path: Path) -> None:
+def test_session_returns_records_when_only_the_last_stable_offset_moved(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()
         await produce(broker, batch())

@@ -183,7 +183,7 @@ def test_version_2_adds_the_partition_even_when_verification_is_off(tmp_path: Pa
     run_data_broker(tmp_path, scenario, transaction_partition_verification_enable=False)
 
 
-def test_answer_of_before_the_marker_opens_no_transaction_after_it(tmp_path: Path) -> None:
+def test_a_verification_answered_after_the_marker_is_refused(tmp_path: Path) -> None:
     async def scenario(broker: DataBroker) -> None:
         partition = await broker.create_topic()
         broker.transactions.partitions.add((TOPIC, 0))

@@ -84,7 +84,7 @@ def test_session_beyond_the_limit_is_refused_when_the_time_is_over(tmp_path: Pat
     run_share_broker(tmp_path, scenario, group_share_max_share_sessions=1)
 
 
-def test_last_request_of_a_session_releases_what_its_member_holds(tmp_path: Path) -> None:
+def test_last_request_of_a_session_releases_the_members_records(tmp_path: Path) -> None:
     async def scenario(broker: ShareBroker) -> None:
         await broker.fill()
         await broker.fetched()
@@ -98,7 +98,7 @@ def test_last_request_of_a_session_releases_what_its_member_holds(tmp_path: Path
     run_share_broker(tmp_path, scenario)
 
 
-def test_lost_connection_releases_what_its_member_holds(tmp_path: Path) -> None:
+def test_a_lost_connection_releases_the_members_records(tmp_path: Path) -> None:
     async def scenario(broker: ShareBroker) -> None:
         await broker.fill()
         broker.peer = peer = Peer()
@@ -167,7 +167,7 @@ def test_member_that_held_much_is_released_in_parts(tmp_path: Path) -> None:
     run_share_broker(tmp_path, scenario)
 
 
-def test_session_that_was_opened_anew_elsewhere_outlives_the_old_connection(
+def test_a_session_reopened_on_another_connection_survives_the_old_one(
     tmp_path: Path,
 ) -> None:
     async def scenario(broker: ShareBroker) -> None:
@@ -242,7 +242,7 @@ def test_change_of_leader_ends_the_wait_and_a_returning_leader_reads_the_state(
     run_share_broker(tmp_path, scenario)
 
 
-def test_fenced_state_is_given_up_and_read_anew(tmp_path: Path) -> None:
+def test_fenced_share_state_is_dropped_and_read_again(tmp_path: Path) -> None:
     async def scenario(broker: ShareBroker) -> None:
         await broker.fill()
         await broker.fetched()

@@ -48,7 +48,7 @@ def test_records_are_acquired_once_and_accepted_with_the_next_fetch(tmp_path: Pa
     run_share_broker(tmp_path, scenario)
 
 
-def test_answer_holds_the_batches_of_what_was_acquired_and_no_others(tmp_path: Path) -> None:
+def test_an_answer_holds_only_batches_of_acquired_records(tmp_path: Path) -> None:
     async def scenario(broker: ShareBroker) -> None:
         await broker.fill(batches=4)
         await broker.fetched()

@@ -148,7 +148,7 @@ def test_partitions_that_are_added_count(version: int, code: ErrorCode, tmp_path
     run_broker(tmp_path, scenario)
 
 
-def test_client_without_the_quota_creates_what_it_likes(tmp_path: Path) -> None:
+def test_a_client_without_quota_is_not_throttled(tmp_path: Path) -> None:
     async def scenario(broker: OneBroker) -> None:
         await limited(broker)
         other = MeteredClient(broker, user="bob")

@@ -53,7 +53,7 @@ def test_each_partition_has_its_answer(
 
 
 @pytest.mark.parametrize("replicas", [[0] * 50_000, list(range(50_000))], ids=["one", "unknown"])
-def test_a_long_target_is_not_repeated_in_what_is_wrong_with_it(
+def test_a_long_target_is_not_repeated_in_the_error_message(
     tmp_path: Path, replicas: list[int]
 ) -> None:
     async def scenario(broker: DataBroker) -> None:

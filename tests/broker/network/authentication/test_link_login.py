@@ -85,7 +85,7 @@ def test_a_refused_login_carries_the_peers_error_message(
     assert "guess" not in str(raised.value)
 
 
-def test_a_mechanism_that_the_other_does_not_offer_is_told_with_those_it_does() -> None:
+def test_an_unsupported_mechanism_is_reported_with_the_supported_ones() -> None:
     mechanism = PlainClient(Login("alice", "alice-secret"))
     mechanism.name = "CRAM-MD5"
 

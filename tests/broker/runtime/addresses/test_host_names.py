@@ -20,7 +20,7 @@ from broker.runtime.addresses.host_names import address_of, is_address, system_h
         ("::ffff:10.0.0.1", "10.0.0.1"),
     ],
 )
-def test_address_of_an_address_is_how_limits_count_it(host: str, counted: str) -> None:
+def test_an_address_is_normalised_as_limits_count_it(host: str, counted: str) -> None:
     assert is_address(host)
     assert asyncio.run(address_of(host)) == counted
 
@@ -35,7 +35,7 @@ def test_address_of_an_address_is_how_limits_count_it(host: str, counted: str) -
         ("::ffff:127.0.0.1", "127.0.0.1"),
     ],
 )
-def test_hosts_are_put_to_the_system_as_java_takes_them(host: str, known: str) -> None:
+def test_hosts_are_resolved_in_the_form_java_accepts(host: str, known: str) -> None:
     assert system_host(host) == known
 
 

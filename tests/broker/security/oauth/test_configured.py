@@ -105,7 +105,9 @@ def http_server(body: bytes, status: int = 200) -> Iterator[str]:
         server.server_close()
 
 
-def test_without_a_handler_nobody_has_to_sign(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_callback_handler_unsigned_tokens_are_accepted_and_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def scenario(begin: Callable[[], Exchange]) -> None:
         assert await answer(begin(), unsigned(email="a@b")) == Authenticated(
             "User:a@b", b"", NOW_MS + 100_000
@@ -180,7 +182,7 @@ def test_invalid_oauth_keys_are_refused_at_start(keys: dict[str, str], why: str)
 
 
 @pytest.mark.parametrize("claim", ["audience", "issuer"])
-def test_tokens_for_others_are_taken_only_if_that_is_said(claim: str) -> None:
+def test_unverified_issuer_or_audience_must_be_allowed_explicitly(claim: str) -> None:
     async def scenario(begin: Callable[[], Exchange]) -> None:
         raise AssertionError("it began")
 

@@ -74,7 +74,7 @@ def test_deeply_nested_token_is_refused() -> None:
     assert "no JSON" in str(refused(f"{deep}.{deep}."))
 
 
-def test_required_scope_is_told_to_the_client() -> None:
+def test_a_missing_required_scope_is_sent_to_the_client() -> None:
     options = {"unsecuredValidatorRequiredScope": "read write"}
     assert (
         UnsecuredValidator(options).validate(unsigned(scope=["write", "read", "more"]), NOW_MS).name

@@ -169,7 +169,7 @@ def test_no_other_request_is_answered_while_tokens_are_exchanged() -> None:
         assert (reply.verdict, reply.session) == (Verdict.REFUSE, None)
 
 
-def test_versions_and_handshakes_among_tokens_are_told_that_they_are_out_of_order() -> None:
+def test_api_versions_and_handshakes_among_tokens_answer_illegal_sasl_state() -> None:
     first, second = Talk(), Talk()
     first.handshake()
     second.handshake()

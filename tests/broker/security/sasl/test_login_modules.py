@@ -48,7 +48,7 @@ def test_options_of_another_class_do_not_count() -> None:
         ({KEY: f'{PLAIN_MODULE} required user_x="hidden"'}, "semi-colon"),
     ],
 )
-def test_what_is_missing_or_malformed_is_named_without_secrets(
+def test_a_missing_or_malformed_login_module_is_named_without_secrets(
     properties: dict[str, str], why: str
 ) -> None:
     with pytest.raises(ConfigError, match=why) as raised:

@@ -42,7 +42,7 @@ def test_the_right_password_names_the_user(token: str, principal: str) -> None:
         (b"\0" * 100_000, "expected 3 tokens, got 4"),
     ],
 )
-def test_anything_else_is_refused_in_kafkas_words(token: bytes, why: str) -> None:
+def test_invalid_plain_tokens_are_refused_with_kafkas_message(token: bytes, why: str) -> None:
     with pytest.raises(RefusedError, match=why) as raised:
         MECHANISM.respond(token)
 

@@ -81,7 +81,7 @@ def test_an_unknown_name_gets_the_same_challenge_each_time() -> None:
     assert challenge("mallory")[1] == challenge("alice")[1]
 
 
-def test_an_invented_credential_lets_nobody_in() -> None:
+def test_an_unknown_users_challenge_never_authenticates() -> None:
     first = read_client_first(first_message("mallory"))
     principal, invented, _ = server(Users({})).look_up(first)
     said = b"anything"

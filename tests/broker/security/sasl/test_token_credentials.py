@@ -130,7 +130,7 @@ def test_credential_is_of_the_tokens_latest_expiry() -> None:
     run(scenario)
 
 
-def test_expired_token_that_is_still_there_lets_nobody_in() -> None:
+def test_an_expired_token_not_yet_removed_does_not_authenticate() -> None:
     async def scenario(broker: Broker) -> None:
         token = await broker.create()
         broker.clock.time_ms += 1_000
@@ -141,7 +141,7 @@ def test_expired_token_that_is_still_there_lets_nobody_in() -> None:
     run(scenario)
 
 
-def test_removed_token_lets_nobody_in_and_leaves_nothing() -> None:
+def test_a_removed_token_does_not_authenticate_and_leaves_no_credential() -> None:
     async def scenario(broker: Broker) -> None:
         one, two = await broker.create(), await broker.create()
         for token in (two, one):

@@ -103,7 +103,7 @@ def test_a_store_that_changes_on_disk_is_taken(authority: Authority, tmp_path: P
     run(configured(authority, tmp_path), scenario)
 
 
-def test_a_store_that_is_wrong_leaves_the_old_one_and_is_told_once(
+def test_a_damaged_store_keeps_the_old_one_and_is_logged_once(
     authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -136,7 +136,7 @@ def test_a_store_that_is_wrong_leaves_the_old_one_and_is_told_once(
 
 
 @pytest.mark.parametrize("allowed", [False, True])
-def test_a_certificate_for_somebody_else_is_taken_only_if_that_is_allowed(
+def test_a_certificate_with_another_subject_is_accepted_only_if_allowed(
     authority: Authority, tmp_path: Path, allowed: bool
 ) -> None:
     async def scenario(tls: BrokerTls) -> None:

@@ -94,7 +94,7 @@ def test_a_key_of_another_certificate_is_refused(keys: dict[str, str], tmp_path:
 @pytest.mark.parametrize(
     ("algorithm", "is_checked"), [("https", True), ("HTTPS", True), ("", False)]
 )
-def test_host_names_are_checked_as_the_key_says(
+def test_ssl_endpoint_identification_algorithm_enables_host_name_checks(
     keys: dict[str, str], algorithm: str, is_checked: bool
 ) -> None:
     config = config_of(keys, ssl_endpoint_identification_algorithm=algorithm)
@@ -103,7 +103,7 @@ def test_host_names_are_checked_as_the_key_says(
     assert context.verify_mode is ssl.CERT_REQUIRED
 
 
-def test_another_check_of_host_names_is_refused(keys: dict[str, str]) -> None:
+def test_an_unknown_endpoint_identification_algorithm_is_refused(keys: dict[str, str]) -> None:
     config = config_of(keys, ssl_endpoint_identification_algorithm="LDAPS")
     with pytest.raises(ConfigError, match=r"ssl\.endpoint\.identification\.algorithm"):
         client_context(config, None)

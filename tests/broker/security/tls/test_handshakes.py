@@ -58,7 +58,7 @@ async def visit(opened: Door, sent: bytes) -> None:
 
 
 @pytest.mark.parametrize("auth", ["none", "required"])
-def test_drawn_handshakes_leave_nothing_and_hurt_nobody(
+def test_drawn_handshakes_leave_no_state_and_affect_no_other_client(
     authority: Authority, tmp_path: Path, auth: str
 ) -> None:
     chance = random.Random(20)

@@ -150,7 +150,7 @@ def test_mapping_rules_name_the_principal_or_refuse_the_client(
     run(server_keys(authority, tmp_path) | {"ssl.client.auth": "required"} | rules, scenario)
 
 
-def test_a_client_that_does_not_trust_the_broker_is_told_of(
+def test_a_client_that_does_not_trust_the_broker_is_logged(
     authority: Authority, tmp_path: Path
 ) -> None:
     """By a socket: asyncio's TLS hangs up without saying why."""

@@ -54,7 +54,7 @@ def test_an_encrypted_key_is_opened_with_its_password(issued: Issued) -> None:
         ("secret", "wrong", "the private key cannot be read, or its password is wrong"),
     ],
 )
-def test_a_password_that_does_not_fit_is_told_and_not_shown(
+def test_a_wrong_key_password_is_reported_and_not_shown(
     issued: Issued, stored: str | None, given: str | None, reason: str
 ) -> None:
     with pytest.raises(StoreFormatError) as refused:

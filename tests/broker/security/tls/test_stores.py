@@ -60,7 +60,7 @@ def test_java_reads_a_trust_store_without_its_password(
 
 
 @pytest.mark.parametrize("said", ["JKS", "PKCS12"])
-def test_a_file_says_itself_whether_it_is_jks_or_pkcs12(issued: Issued, said: str) -> None:
+def test_the_store_type_is_detected_from_the_file(issued: Issued, said: str) -> None:
     for path in (issued.jks(), issued.pkcs12()):
         keys = issued.as_keystore("PKCS12")
         keys |= {"ssl.keystore.type": said, "ssl.keystore.location": str(path)}
@@ -96,7 +96,7 @@ def test_without_keys_there_are_no_stores() -> None:
 
 
 @pytest.mark.parametrize("kind", ["PKCS12", "JKS"])
-def test_a_wrong_password_is_told_and_not_shown(issued: Issued, kind: str) -> None:
+def test_a_wrong_store_password_is_reported_and_not_shown(issued: Issued, kind: str) -> None:
     keys = issued.as_keystore(kind) | {"ssl.keystore.password": "hunter2"}
 
     with pytest.raises(ConfigError) as refused:
@@ -107,7 +107,7 @@ def test_a_wrong_password_is_told_and_not_shown(issued: Issued, kind: str) -> No
     assert "hunter2" not in str(refused.value)
 
 
-def test_a_wrong_password_of_the_key_in_jks_is_told(issued: Issued) -> None:
+def test_a_wrong_key_password_in_jks_is_reported(issued: Issued) -> None:
     keys = issued.as_keystore("JKS") | {"ssl.key.password": "hunter2"}
 
     with pytest.raises(ConfigError, match="the password of the private key is wrong"):

@@ -123,7 +123,7 @@ def test_a_pause_from_within_a_delivery_holds(authority: Authority, config: Brok
     run(config, scenario)
 
 
-def test_closing_says_so_in_tls(authority: Authority, config: BrokerConfig) -> None:
+def test_close_sends_a_tls_close_notify(authority: Authority, config: BrokerConfig) -> None:
     async def scenario(opened: Door) -> None:
         reader, writer = await enter(opened, trusting(authority))
         guest = await opened.guests.get()
@@ -141,7 +141,7 @@ def test_closing_says_so_in_tls(authority: Authority, config: BrokerConfig) -> N
     run(config, scenario)
 
 
-def test_the_end_of_the_clients_side_is_told_once(
+def test_the_clients_end_of_stream_is_reported_once(
     authority: Authority, config: BrokerConfig
 ) -> None:
     async def scenario(opened: Door) -> None:
@@ -157,7 +157,7 @@ def test_the_end_of_the_clients_side_is_told_once(
     run(config, scenario)
 
 
-def test_a_client_without_tls_is_told_apart(config: BrokerConfig) -> None:
+def test_a_client_without_tls_is_named_by_its_protocol(config: BrokerConfig) -> None:
     async def scenario(opened: Door) -> None:
         for sent, expected in (
             (b"\0\0\0\x10\0\x12\0\3", "the client does not speak TLS"),

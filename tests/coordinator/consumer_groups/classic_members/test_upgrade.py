@@ -39,7 +39,7 @@ def key_types(harness: Harness, since: int) -> list[int]:
     return [record.key.KEY_TYPE for record in records if record is not None]
 
 
-def test_members_keep_what_they_own_until_they_join_again() -> None:
+def test_members_keep_their_partitions_until_they_rejoin() -> None:
     harness, [one, two] = classic_group(2)
     harness.commit(7, member_id=one.member_id, generation=one.generation)
     begins = len(harness.log)

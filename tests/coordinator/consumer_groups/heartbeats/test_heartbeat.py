@@ -229,7 +229,7 @@ def test_member_that_keeps_partitions_is_removed_by_the_next_coordinator_too() -
     assert list(group_of(loaded).members) == ["b"]
 
 
-def test_sessions_begin_anew_when_the_log_is_loaded() -> None:
+def test_session_timeouts_restart_when_the_log_is_loaded() -> None:
     harness = consumer_harness(orders=2)
     a, b = Member(harness, "a", ["orders"]), Member(harness, "b", ["orders"])
     a.join()

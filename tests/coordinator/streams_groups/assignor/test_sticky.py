@@ -121,7 +121,7 @@ def test_a_task_goes_to_where_its_copy_is() -> None:
     assert sizes(after) == [1, 1]
 
 
-def test_threads_share_what_their_process_has() -> None:
+def test_threads_of_a_process_share_its_tasks_evenly() -> None:
     one = {"0": subtopology(6, is_stateful=False)}
 
     assert sizes(assigned({"a": "p", "b": "p", "c": "q"}, one)) == [2, 2, 2]

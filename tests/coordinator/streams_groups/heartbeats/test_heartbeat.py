@@ -251,7 +251,7 @@ def test_status_shutdown_application_lasts_until_all_members_left() -> None:
     assert b.statuses == []
 
 
-def test_endpoints_of_all_members_are_told_when_they_change() -> None:
+def test_changed_endpoints_are_sent_to_all_members() -> None:
     harness = streams_harness()
     a, b = Member(harness, "a"), Member(harness, "b", process_id="q")
     a.join(user_endpoint=StreamsGroupEndpoint(host="h", port=1))

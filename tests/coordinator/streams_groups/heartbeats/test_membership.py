@@ -41,7 +41,7 @@ def leave(member: Member, epoch: int = -2, **said: Any) -> ErrorCode:
     return ErrorCode(answer.response.error_code)
 
 
-def test_member_that_comes_back_has_its_tasks_and_nobody_rebalances() -> None:
+def test_a_returning_static_member_keeps_its_tasks_without_rebalance() -> None:
     harness = streams_harness()
     static, other = static_pair(harness)
     epoch, owned = group_of(harness).epoch, static.owned

@@ -56,7 +56,7 @@ def test_a_strange_challenge_is_not_answered(challenge: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("final", [b"v=AAAA", b"v=", b"e=other-error", b""])
-def test_a_server_that_does_not_know_the_password_is_not_believed(final: bytes) -> None:
+def test_a_server_without_the_password_is_refused(final: bytes) -> None:
     async def scenario() -> None:
         own = client("alice", "alice-secret").exchange()
         challenge = server(Users(PASSWORDS)).exchange().respond(await own.first())
