@@ -82,7 +82,7 @@ def services_for(
 async def connected(
     dispatcher: FrameDispatcher, services: ConnectionServices | None = None
 ) -> AsyncIterator[Wire]:
-    """One client of a server whose connections have `dispatcher`, or those `services`."""
+    """A client of a server whose connections have `dispatcher`, or those `services`."""
     connections: dict[Connection, None] = {}
     loop = asyncio.get_running_loop()
     given = services or services_for(dispatcher)
@@ -116,13 +116,13 @@ def small_socket() -> socket.socket:
 
 
 async def turns(count: int = 20) -> None:
-    """Let the event loop do what is due."""
+    """Run the callbacks of the event loop that are due."""
     for _ in range(count):
         await asyncio.sleep(0)  # noqa: TID251
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the event loop turn until it holds; the other end of a socket is on the same loop."""
+    """Turn the event loop until it holds; the other end of a socket is on the same loop."""
     async with asyncio.timeout(60):
         while not condition():
             await turns(1)

@@ -20,7 +20,7 @@ SIZE_BYTES = 4
 
 
 class RestingConnection:
-    """Notes for how long it was told to rest."""
+    """Connection that records its throttle times."""
 
     def __init__(self) -> None:
         self.rests_ms: list[int] = []
@@ -34,7 +34,7 @@ class RestingConnection:
 
 
 class MeteredClient:
-    """One client id, from one connection."""
+    """A client id on one connection."""
 
     def __init__(self, broker: OneBroker, client_id: str = "loader", user: str = "alice") -> None:
         self._broker = broker
@@ -69,6 +69,6 @@ class MeteredClient:
         return cls.RESPONSE.decode(version, encoded, start)
 
     def take_rests(self) -> list[int]:
-        """For how long the connection was told to rest since this was asked for last."""
+        """Return the throttle times of the connection since the last call."""
         taken, self.connection.rests_ms = self.connection.rests_ms, []
         return taken

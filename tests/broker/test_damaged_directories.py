@@ -232,7 +232,7 @@ def _file(data: Path, name: str) -> Path:
 
 
 def _offsets(data: Path) -> list[int] | str:
-    """Of all records, as the next broker finds them, or why it cannot."""
+    """Return the offsets of all records as the next broker finds them, or its error."""
     logs = open_directories(data)
     logs.load(lambda _topic: SMALL)
     try:

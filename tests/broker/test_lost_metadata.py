@@ -108,7 +108,7 @@ def test_a_missing_journal_is_named_with_what_is_lost(starts: Starts, data: Path
 
 
 def test_a_missing_journal_without_logs_is_no_error(starts: Starts, data: Path) -> None:
-    """Such is a directory that `kafka-storage` has formatted."""
+    """A directory formatted by `kafka-storage` looks like that."""
     shutil.rmtree(data / "flights-0")
     (data / "recovery-point-offset-checkpoint").unlink()
     (data / JOURNAL_NAME).unlink()

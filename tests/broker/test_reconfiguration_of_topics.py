@@ -1,4 +1,4 @@
-"""Notifications of changed configurations: none is lost, whatever the store does meanwhile."""
+"""Notifications of changed configurations: none is lost when the store fails meanwhile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEGMENT_BYTES = 5_000_000
 
 
 class FlakyStore:
-    """Fails so many reads of notifications, and can be reached again at once."""
+    """Store that fails so many reads of notifications, and can be reached again at once."""
 
     def __init__(self, store: Any, failures: int = 0) -> None:
         self._store = store
@@ -45,7 +45,7 @@ class FlakyStore:
 
 
 class Watcher:
-    """One broker that hears of changes; `write` comes from another."""
+    """A broker that receives changes; `write` comes from another."""
 
     def __init__(self) -> None:
         ensemble = MemoryEnsemble()

@@ -58,7 +58,7 @@ def start(
 
 
 def stop_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have brokers stop as soon as they serve."""
+    """Make brokers stop as soon as they serve."""
     serve = Broker._serve
 
     async def serve_and_stop(broker: Broker, addresses: Addresses, parts: Parts) -> None:

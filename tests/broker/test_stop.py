@@ -1,4 +1,4 @@
-"""Stopping ends the process, whatever is begun meanwhile."""
+"""Stopping ends the process, despite work begun meanwhile."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def leader_and_isr(epoch: int) -> Request:
 
 
 def update_metadata(epoch: int) -> Request:
-    """Nobody lives any more."""
+    """An UpdateMetadata without live brokers."""
     return UpdateMetadataRequest(
         controller_id=epoch, controller_epoch=epoch, topic_states=[], live_brokers=[]
     )
@@ -107,7 +107,7 @@ def test_a_request_that_raises_fails_its_sender_and_the_next_is_applied(tmp_path
 def test_a_partition_recreated_after_deletion_starts_at_offset_0_after_a_crash(
     tmp_path: Path,
 ) -> None:
-    """Checkpoints are written once a minute, and told where the deleted log began."""
+    """Checkpoints are written once a minute, and hold the log start of the deleted log."""
 
     async def scenario(broker: OneBroker) -> None:
         await broker.channels.send(0, leader_and_isr(OLD))

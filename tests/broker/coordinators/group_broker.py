@@ -1,4 +1,4 @@
-"""One broker without sockets that coordinates groups, on stores in memory and logs on disk."""
+"""A broker without sockets that coordinates groups, on stores in memory and logs on disk."""
 
 from __future__ import annotations
 

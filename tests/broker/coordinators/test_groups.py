@@ -131,7 +131,7 @@ async def lead_offsets_again(broker: GroupBroker) -> None:
 
 
 def replication(broker: GroupBroker, replicas: list[int], in_sync: list[int], leader: int) -> None:
-    """Tell the broker about one more change of the group's partition."""
+    """Send the broker another change of the group's partition."""
     index = broker.groups.partition_for(GROUP)
     partition = broker.replicas.partition(OFFSETS_TOPIC, index)
     assert partition is not None

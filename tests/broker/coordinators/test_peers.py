@@ -36,7 +36,7 @@ HERE, THERE = 0, 1
 
 
 class SlowLink:
-    """Answers when it is told to, or never."""
+    """Link that answers on demand, or never."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[Request, int]] = []
@@ -92,7 +92,7 @@ class AskingBroker:
         self.tasks.append(asyncio.get_running_loop().create_task(work, name=name))
 
     def tell(self, *alive: int, leader: int = THERE) -> None:
-        """Have metadata know who lives, and who coordinates all transactions."""
+        """Set the live brokers, and the coordinator of all transactions, in the metadata."""
         state = UpdateMetadataPartitionState(
             partition_index=0,
             controller_epoch=1,
@@ -203,7 +203,7 @@ def test_coordinator_is_another_broker_only_if_that_one_leads() -> None:
 
 
 def test_a_partition_counts_as_deleted_only_for_requests_before_the_look_up() -> None:
-    """The topic may have been created anew for whoever comes later."""
+    """The topic may have been recreated for later requests."""
 
     async def scenario() -> None:
         broker = AskingBroker()

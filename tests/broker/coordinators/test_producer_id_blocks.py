@@ -18,7 +18,7 @@ SECONDS = 10.0
 
 
 class Blocks:
-    """Gives a block, or an error, to who is told to get one."""
+    """Allocator whose blocks, or errors, the test sets."""
 
     def __init__(self) -> None:
         self.asked: list[asyncio.Future[range]] = []

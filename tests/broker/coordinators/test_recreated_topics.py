@@ -1,4 +1,4 @@
-"""A topic is deleted and made anew under the same name: what is forgotten, and what is kept."""
+"""Offsets of a topic deleted and recreated under the same name: those dropped, and those kept."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def test_a_topic_that_is_deleted_keeps_no_transaction_from_its_end(tmp_path: Pat
 
 
 def forget(broker: TransactionBroker, topic: str) -> UpdateMetadataRequest:
-    """Have metadata lose a topic; returns what brings it back."""
+    """Remove a topic from the metadata; return a function that restores it."""
     topics = copy(broker.metadata.topics[topic])
     topics.partitions = dict(topics.partitions)
 
@@ -227,7 +227,7 @@ def test_a_topic_that_metadata_has_not_yet_is_not_taken_for_deleted(tmp_path: Pa
 
 
 def test_a_coordinator_that_missed_an_epoch_writes_its_markers_again(tmp_path: Path) -> None:
-    """Another may have led in between, and written markers that fence those of before."""
+    """Another broker may have led in between, and written markers that fence earlier ones."""
 
     async def scenario(broker: TransactionBroker) -> None:
         producer = await prepared(broker)

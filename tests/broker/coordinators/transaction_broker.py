@@ -1,4 +1,4 @@
-"""One broker without sockets that coordinates transactions; metadata in memory, logs on disk."""
+"""A broker without sockets that coordinates transactions; metadata in memory, logs on disk."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Switchboard:
             self._peers.write_markers(broker_id, request, answered)
 
     def write_now(self, request: WriteTxnMarkersRequest, answered: Answered) -> None:
-        """Have this broker write what another would send it."""
+        """Write markers on this broker that another would send it."""
         self._peers.write_markers(BROKER_ID, request, answered)
 
 
@@ -110,7 +110,7 @@ class TransactionBroker(GroupBroker):
         return self.services.transactions
 
     def begin_anew(self) -> None:
-        """With coordinators that know nothing yet."""
+        """Replace the coordinators by new ones without state."""
         self.switchboard = Switchboard(self)
         self.services.transactions = self.new_coordinators()
 

@@ -25,7 +25,7 @@ class Waited:
     """A record that waited."""
 
     record: Record
-    """As its producer sent it, under the offset at which it waited."""
+    """The record as its producer sent it, under the offset at which it waited."""
     stated_ms: int | None
     """Earliest delivery time; None in a transaction without its end."""
     ready_at: int
@@ -45,7 +45,7 @@ class Delivered:
 
 @dataclass
 class JudgedLog:
-    """All that has to do with delays in one log."""
+    """All delays of one log."""
 
     waited: dict[int, Waited] = field(default_factory=dict)
     delivered: list[Delivered] = field(default_factory=list)
@@ -146,7 +146,7 @@ def check_order(found: JudgedLog, *, is_retry: bool = False) -> None:
 
 
 def check_complete(found: JudgedLog) -> None:
-    """All that was to be delivered was, and nothing else."""
+    """Check that all due records were delivered, and nothing else."""
     delivered = set(found.delivered_sources)
     for offset, one in found.waited.items():
         is_wanted = one.stated_ms is not None and not one.is_cancelled

@@ -51,7 +51,7 @@ DELAYING = TopicConfig(
 
 
 LIMITS = DeliveryLimits(batch_bytes=1 << 16, batch_records=5, cancelled_records=3, memory_records=4)
-"""So small that the scenarios reach each of them."""
+"""Limits small enough for the scenarios to reach each of them."""
 
 
 class SkewedClock:
@@ -68,7 +68,7 @@ class SkewedClock:
 
 
 class AtOnce:
-    """In place of the compute pool: the result is there when it is asked for."""
+    """Compute pool whose results are there at once."""
 
     def run(self, work: Callable[[], Any]) -> Deferred[Any]:
         outcome: Deferred[Any] = Deferred()
@@ -84,7 +84,7 @@ class NoDeadLetters:
 
 
 class Replica:
-    """One broker with its log."""
+    """A broker with its log."""
 
     def __init__(self, number: int, config: TopicConfig) -> None:
         self.number = number
@@ -124,7 +124,7 @@ class Replica:
         raise AssertionError("nothing is dead here")
 
     def resign(self) -> None:
-        """Another leads from now on."""
+        """Lose leadership to another broker."""
         self.deliveries.partition_changed(self.partition, False)
 
     def die(

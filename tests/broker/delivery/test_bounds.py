@@ -154,7 +154,7 @@ def test_a_transaction_of_more_records_than_memory_has_room_for_is_delivered_who
 def test_retention_keeps_a_delayed_record_until_its_delivery_is_committed(
     *, is_cancelled: bool
 ) -> None:
-    """Until then it may be cut off, and what waited waits again."""
+    """Until then it may be truncated, and the delayed record waits again."""
 
     async def scenario() -> None:
         leader = Replica(1, DELAYING)

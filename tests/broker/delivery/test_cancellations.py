@@ -1,4 +1,4 @@
-"""A record is cancelled once, and as long as it waits: whoever leads, and however late it is."""
+"""Cancellation of delayed records: once, and until delivery, under any leader."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LATER = NewRecord(NOW_MS, None, b"later", (("deliver-after", b"1h"),))
 
 
 async def check_refused(leader: Replica, offset: int) -> None:
-    """Neither a client nor an operator can cancel it."""
+    """Check that neither a client nor an operator can cancel it."""
     with pytest.raises(ApiError) as refused:
         append(leader, cancelling(offset))
     assert refused.value.code is ErrorCode.INVALID_RECORD
@@ -42,7 +42,7 @@ async def check_refused(leader: Replica, offset: int) -> None:
 
 
 async def lead_again(leader: Replica) -> None:
-    """As after a restart: what is known comes from the log."""
+    """Lead as after a restart: the state comes from the log."""
     leader.resign()
     leader.die(0)
     leader.lead(1)

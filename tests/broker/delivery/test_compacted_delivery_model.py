@@ -160,13 +160,13 @@ class CompactedScenario(Scenario):
         return NewRecord(now_ms - 3, self.random.choice(KEYS), kept, headers)
 
     def note(self, records: list[NewRecord], first_offset: int) -> None:
-        """Only that they can be cancelled: what is there is held against the witness."""
+        """Note only that they can be cancelled: the log is compared with the witness."""
         for index in range(len(records)):
             self.sent[first_offset + index] = b""
 
 
 def reports_of_another_process(reports: Iterator[Any]) -> Iterator[Any]:
-    """As the cleaner's process makes them."""
+    """Produce the reports as the cleaner's process does."""
     while True:
         with as_another_process():
             report = next(reports, None)
@@ -238,7 +238,7 @@ def drop_points(patch: pytest.MonkeyPatch) -> None:
 
 
 def drop_times(patch: pytest.MonkeyPatch) -> None:
-    """Of delivered batches only the last one keeps its due time."""
+    """Drop the due times of delivered batches, except the last one."""
 
     def too_late(job: Any, filesystem: Any) -> Any:
         return find_bounds(job, filesystem)._replace(delivered_from=job.end_offset)

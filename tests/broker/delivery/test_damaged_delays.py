@@ -1,4 +1,4 @@
-"""Delay indexes that are damaged while their broker runs: made anew, and no record lost or early.
+"""Delay indexes damaged while their broker runs: rebuilt, and no record lost or early.
 
 The index is derived from the log, so nothing that was acknowledged may hang on it.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BATCHES = 12
 DELAY_MS = 60_000
 SOON_MS = 2_000
-"""By then an index that was found to be damaged is mended."""
+"""Time within which a damaged index is rebuilt."""
 
 
 def waiting(number: int, delay_ms: int = DELAY_MS) -> memoryview:
@@ -109,7 +109,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 def check(replica: Replica) -> None:
-    """All was delivered, in order, and the indexes are what the log has."""
+    """Check that all was delivered, in order, and that the indexes match the log."""
     found = judge(replica.log)
     check_order(found)
     check_complete(found)
@@ -213,7 +213,7 @@ def resign(replica: Replica) -> None:
 
 
 def truncate(replica: Replica) -> None:
-    """As a follower does."""
+    """Truncate as a follower does."""
     replica.resign()
     replica.log.truncate_to(replica.log.segments.active.base_offset + 1)
     replica.log.append_as_follower(bytes(following(replica)), NOW_MS)

@@ -43,14 +43,14 @@ class DamagedScenario(Scenario):
         return bytes(changed)
 
     async def kill_leader(self) -> None:
-        """Not here: what is lost of an index before a crash is not noticed after it (GAPS.md)."""
+        """Do nothing: an index damaged before a crash is not detected after it (GAPS.md)."""
         await self.change_leader()
 
     async def kill_follower(self) -> None:
         await self.replicate()
 
     async def retain(self) -> None:
-        """A damaged index is told of, and mended by whoever asked."""
+        """Run retention, which reports a damaged index and has it rebuilt."""
         try:
             await super().retain()
         except DamagedDelaysError:

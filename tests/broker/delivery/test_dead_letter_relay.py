@@ -22,7 +22,7 @@ WARNING = "may arrive twice"
 
 
 class Retrying(Replica):
-    """A leader of a retry topic; its follower gets what it is told to get."""
+    """Leader of a retry topic; its follower fetches on demand."""
 
     def __init__(self) -> None:
         super().__init__(1, RETRYING)
@@ -37,7 +37,7 @@ class Retrying(Replica):
         return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER if len(self.batches) == 1 else ErrorCode.NONE
 
     async def replicate(self) -> None:
-        """Have its follower fetch all that there is, and let it do what it can then."""
+        """Have its follower fetch everything, and let the relay proceed."""
         self.partition.fetched_by(FOLLOWER, -1, self.log.log_end_offset, 0)
         await Timers(asyncio.get_running_loop()).sleep(100)
 
@@ -47,7 +47,7 @@ class Retrying(Replica):
 
 
 async def refused() -> Retrying:
-    """One that was refused its first batch, and has appended that another producer goes on."""
+    """Return a leader whose first batch was refused, and that has noted its next producer."""
     leader = Retrying()
     leader.begin_life()
     leader.lead(0, FOLLOWER)

@@ -239,7 +239,7 @@ def test_a_disk_that_fails_while_a_record_is_read_ends_delivery() -> None:
 
 
 def judge_nothing(replica: Replica) -> bool:
-    """No task of delivery is left, and nobody was surprised."""
+    """Check that no delivery task is left, without unforeseen errors."""
     running = [task for task in asyncio.all_tasks() if "deliver" in task.get_name()]
     return running == [] and replica.failures == []
 
@@ -307,7 +307,7 @@ def test_a_leader_forgets_a_delivery_with_the_log() -> None:
 
 
 async def some_more_delivered(replica: Replica, count: int) -> None:
-    """Return once there are more than so many, some milliseconds from now, and no turn later."""
+    """Return once more than `count` are delivered, some milliseconds from now, no turn later."""
     for _ in range(2 * PACE_MS):
         for _ in range(100):
             if len(judge(replica.log).delivered) > count:

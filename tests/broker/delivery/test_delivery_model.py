@@ -168,7 +168,7 @@ class Scenario:
         self.committed = max(self.committed, min(ends))
 
     async def change_leader(self) -> None:
-        """Another leads; what it does not have is lost, and was never acknowledged."""
+        """Elect another leader; records that it lacks are lost, and were never acknowledged."""
         self.leader.resign()
         able = [one for one in self.replicas if one.log.log_end_offset >= self.committed]
         self.leader = new = self.random.choice(able)
@@ -214,7 +214,7 @@ class Scenario:
         self.look()
 
     def check(self) -> None:
-        """After all: the log of the last leader is as it should be."""
+        """Check the log of the last leader at the end."""
         log = self.leader.log
         found = judge(log)
         check_order(found)
@@ -232,7 +232,7 @@ class Scenario:
         assert [replica.failures for replica in self.replicas] == [[], [], []]
 
     def look(self) -> None:
-        """Nothing is delivered before the leader's clock says so."""
+        """Check that nothing is delivered before the leader's clock permits it."""
         log, now_ms = self.leader.log, self.leader.clock.now_ms()
         found = judge(self.whole_log())
         for one in found.delivered:

@@ -26,7 +26,7 @@ async def led_by_the_future() -> Replica:
 
 
 def send(replica: Replica, *delays_ms: int) -> None:
-    """One record for each delay, which is its value."""
+    """Send a record for each delay, which is its value."""
     records = [
         NewRecord(NOW_MS, None, b"%d" % delay, (("deliver-after", b"%d" % delay),))
         for delay in delays_ms
@@ -52,7 +52,7 @@ def test_a_record_comes_at_its_time_though_the_clock_has_been_years_ahead() -> N
 
 
 def test_records_behind_a_fast_clock_are_delivered_in_the_order_sent() -> None:
-    """By what the log says they are due together: one behind another waits for that."""
+    """Records due together by the log keep their order: one behind another waits for that."""
 
     async def scenario() -> None:
         replica = await led_by_the_future()

@@ -1,4 +1,4 @@
-"""Dead letters are sent on once and in order, whoever leads and whatever is lost meanwhile."""
+"""Dead letters are sent on once and in order, across changes of leader and lost answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_IN_MEMORY = 20
 
 
 def planned(last: Relay | None) -> RelayPlan:
-    """A plan that has to put into files what it is told."""
+    """Return a plan that has to spill into files."""
     disk = SimulatedDisk(lambda: 0)
     disk.make_directory("/data")
     place = RunPlace(disk, "/data", "dead-letters")
@@ -171,7 +171,7 @@ def test_a_dead_letter_deleted_from_the_log_is_not_waited_for() -> None:
 
 
 def test_dead_letters_after_a_deleted_one_are_no_duplicates() -> None:
-    """It had arrived, which is not noted: its leader died, and records were deleted, say."""
+    """It had arrived unnoted: its leader died, and records were deleted, say."""
     source = positions(4)
     dead_letters = DeadLetterLog(source[:2], {7: 6}, {7: (4, 2)})
     leader = Leader(source[2:], [Relay(7, 0, 4, NOTHING, source[1])], dead_letters)

@@ -36,7 +36,7 @@ def list_of(leader: Replica, *, is_late: bool = False) -> WaitingList:
 
 
 async def offsets(leader: Replica, limits: PageLimits = PLENTY) -> list[int]:
-    """All that is listed, however many pages it takes."""
+    """List all offsets, over as many pages as it takes."""
     found, place = [], FIRST
     while True:
         page = await list_of(leader).page(place, limits)

@@ -1,4 +1,4 @@
-"""The queue of what waits: in order, whatever is in files, and small in memory."""
+"""The queue of delayed records: ordered despite its files, and small in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COUNT = 5 * MOST_IN_HEAP
 
 
 class FullFileSystem(LocalFileSystem):
-    """There is no room for another file."""
+    """File system without room for another file."""
 
     has_room = False
 
@@ -74,7 +74,7 @@ def drained(queue: WaitingQueue[Waiting]) -> list[Waiting]:
 
 
 def test_least_offset_is_tracked_without_a_search(tmp_path: Path) -> None:
-    """One entry waits on while ten thousand come and go: they are not remembered."""
+    """One entry stays while ten thousand come and go: they are not remembered."""
     random = Random(5)
     queue = queue_in(tmp_path)
     queue.push(Waiting(10**9, 7))
@@ -233,7 +233,7 @@ class NotedFile(LocalFile):
 
 
 def full_queue(directory: Path, filesystem: LocalFileSystem) -> WaitingQueue[Waiting]:
-    """One entry more than may be in memory."""
+    """Return a queue with one entry more than may be in memory."""
     most = 16_384
     place = RunPlace(filesystem, str(directory), "delivery")
     queue = WaitingQueue(place, Waiting._make, most)

@@ -13,7 +13,7 @@ from protocol.messages.fetch import FetchRequest
 VERSION = 12
 EVICTION_MS = 1000
 LATER_MS = EVICTION_MS + 1
-"""By then what was made at 0, and is used now, is mature."""
+"""Time at which a session made at 0, and used now, is mature."""
 
 
 class Cache:
@@ -26,7 +26,7 @@ class Cache:
         self._epochs: dict[int, int] = {}
 
     def open(self, size: int, now_ms: int = 0, *, follower: int = -1) -> int:
-        """The id of a new session for so many partitions, 0 if it gets none."""
+        """Open a session for so many partitions; return its id, 0 if it gets none."""
         request = _request(range(size), session_epoch=0, replica_id=follower)
         session_id = self.sessions.open(request, VERSION, now_ms).session_id
         if session_id:

@@ -38,7 +38,7 @@ assert all_handlers.MODULES, "they register themselves when they are imported"
 TOPIC = "orders"
 MIB = 1 << 20
 BY_ID = 13
-"""From this version on Produce and Fetch name topics by id."""
+"""First version of Fetch that names topics by id; Produce has the same."""
 
 
 def records(
@@ -135,7 +135,7 @@ class DataBroker(OneBroker):
     def lead(
         self, partition: Partition, epoch: int, leader: int = 0, isr: tuple[int, ...] = (0,)
     ) -> int:
-        """Be told by the controller who leads; returns the error code."""
+        """Handle the controller's LeaderAndIsr; return the error code."""
         state = LeaderAndIsrPartitionState(
             partition_index=partition.index,
             controller_epoch=1,
@@ -154,7 +154,7 @@ def produce_request(
     acks: int = -1,
     **fields: Any,
 ) -> ProduceRequest:
-    """One batch for each partition, each under a topic entry of its own."""
+    """Make a Produce with one batch for each partition, each under a topic entry of its own."""
     kind = ProduceRequest.TopicData
     topics = []
     for (topic, index), batch in batches.items():
@@ -181,7 +181,7 @@ def wanted(
 
 
 def fetch_request(*topics: FetchRequest.Topic, **fields: Any) -> FetchRequest:
-    """A Fetch that does not wait, unless told to."""
+    """Make a Fetch that does not wait by default."""
     values: dict[str, Any] = {
         "max_wait_ms": 0,
         "min_bytes": 1,

@@ -1,4 +1,4 @@
-"""One broker without sockets: controller, metadata, replicas and logs, on stores in memory."""
+"""A broker without sockets: controller, metadata, replicas and logs, on stores in memory."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class OneBroker:
 
     @property
     def config(self) -> BrokerConfig:
-        """As it is now."""
+        """Return the current configuration."""
         return self.services.config
 
     async def start(self) -> None:

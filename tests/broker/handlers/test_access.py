@@ -1,4 +1,4 @@
-"""Each API asks for what Apache Kafka's asks, and refuses with its error.
+"""Each API needs the rights that Apache Kafka's needs, and refuses with its error.
 
 The table says what a client needs. With nothing it is refused; with all it is not; and with all but
 one of them it is refused again. What is refused changes nothing.

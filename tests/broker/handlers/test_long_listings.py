@@ -50,7 +50,7 @@ WIDE = PARTITIONS_AT_ONCE + 100
 
 
 def told_of(broker: OneBroker, name: str, partitions: int) -> None:
-    """Have the broker hear of a topic that has no logs here."""
+    """Add a topic without logs here to the broker's metadata."""
     states = [
         UpdateMetadataPartitionState(
             partition_index=index,

@@ -39,17 +39,17 @@ class Nobody:
         raise AssertionError(f"nobody is broker {broker_id}")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 class TransactionRegistry(TransactionCoordinators):
-    """Coordinators that leaders of partitions ask; it answers at once, or when told to."""
+    """Coordinators that partition leaders ask; it answers at once, or on demand."""
 
     def __init__(self, rules: TransactionRules, loop: BackgroundLoop) -> None:
         sender = MarkerSender(Nobody(), loop.clock, loop.timers)
         super().__init__(rules, loop, ProducerIdBlocks(self._no_block), sender, Nobody())
         self.partitions: set[Key] = set()
-        """In the transaction of whoever asks."""
+        """Partitions in the transaction of any producer."""
         self.refusal = ErrorCode.NONE
         """Error code that replaces all answers."""
         self.questions: list[tuple[str, int, int, tuple[Key, ...], bool]] = []

@@ -71,7 +71,7 @@ def test_abstract_socket_addresses_are_supported() -> None:
 
 
 async def _beats(environ: dict[str, str], ear: socket.socket, count: int) -> list[bytes]:
-    """The messages until so many have come, or the manager has nothing more to say."""
+    """Yield the messages until so many have come, or the manager has nothing more to send."""
     loop = asyncio.get_running_loop()
     notices = ServiceNotices(environ, PID, Timers(loop))
     notices.ready("x")

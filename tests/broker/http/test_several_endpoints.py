@@ -108,7 +108,7 @@ def run(main: Main, words: Sequence[str], *urls: str) -> int:
 
 
 def told(capsys: pytest.CaptureFixture[str]) -> tuple[list[tuple[int, int]], str]:
-    """Partitions and offsets that were said, and what went wrong."""
+    """Return the partitions and offsets printed, and the errors."""
     said, wrong = capsys.readouterr()
     lines = map(json.loads, said.splitlines())
     return [(line["partition"], line["offset"]) for line in lines], wrong

@@ -82,7 +82,7 @@ class Household:
         self.tasks.append(asyncio.get_running_loop().create_task(work))
 
     async def finish(self) -> None:
-        """Until everything that was begun is done."""
+        """Run until all that was begun is done."""
         await asyncio.gather(*self.tasks)
         await asyncio.wrap_future(self._thread.submit(lambda: None))
 

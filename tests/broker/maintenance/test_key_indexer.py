@@ -73,7 +73,7 @@ def is_sound(log: Log, base_offset: int) -> bool:
 
 
 def index_until(logs: LogDirectories, *steps: Callable[[KeyIndexer], bool]) -> KeyIndexer:
-    """Have the indexer at work until one after the other was true."""
+    """Run the indexer until each condition in turn was true."""
 
     async def run() -> KeyIndexer:
         supervising = supervision()

@@ -57,7 +57,7 @@ def log_of(logs: LogDirectories, topic: str) -> Log:
 
 
 def clean_until(logs: LogDirectories, is_reached: Callable[[LogCleaner], bool]) -> LogCleaner:
-    """Have the cleaner at work until that is so; returns it as it was then."""
+    """Run the cleaner until the condition holds; return it in that state."""
 
     async def run() -> LogCleaner:
         supervising = supervision()

@@ -72,7 +72,7 @@ def move_until(
     is_reached: Callable[[LogMover], bool],
     config: BrokerConfig | None = None,
 ) -> Supervision:
-    """Have the mover at work until that is so."""
+    """Run the mover until the condition holds."""
 
     async def run() -> Supervision:
         supervising = supervision()

@@ -92,7 +92,7 @@ def move_until(
     is_reached: Callable[[LogMover], bool],
     while_held: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Have the mover at work until that is so; it must not wait for the disk on the loop."""
+    """Run the mover until the condition holds; it must not wait for the disk on the loop."""
 
     async def run() -> None:
         supervising = supervision()

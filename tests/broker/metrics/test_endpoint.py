@@ -1,4 +1,4 @@
-"""A broker's metrics, as whoever scrapes them sees them."""
+"""A broker's metrics, as scraped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that are told from others, and where requests fall by the time they took."""
+"""Derived counts, and the histogram buckets of request times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reasons for closed connections are logged, and strangers cannot fill the disk with them."""
+"""Reasons for closed connections are logged, within bounds that protect the disk."""
 
 from __future__ import annotations
 

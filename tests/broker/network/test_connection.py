@@ -123,7 +123,7 @@ def test_hang_up_abandons_deferred_answers() -> None:
 
 
 def test_request_that_is_not_served_yet_is_served_after_its_client_has_left() -> None:
-    """As one is that waits at a broker which starts, or whose body takes a while to be read."""
+    """As at a broker that still starts, or for a body that takes a while to be read."""
 
     async def scenario() -> None:
         abandoned = asyncio.Event()
@@ -158,7 +158,7 @@ def test_requests_sent_before_a_half_close_are_answered() -> None:
 
 
 def test_requests_sent_before_a_disconnect_are_handled() -> None:
-    """As producers leave that want no acknowledgement (acks=0): when they have sent all."""
+    """Producers with acks=0 disconnect like that: when they have sent all."""
 
     async def scenario() -> None:
         waiting: Deferred[Any] = Deferred()

@@ -217,7 +217,7 @@ def test_frame_for_which_the_system_has_no_memory_ends_its_connection(
 
 @contextlib.contextmanager
 def address_space_for(count: int) -> Iterator[None]:
-    """Let this process map `count` bytes more, and nothing beyond."""
+    """Let this process map `count` more bytes, and nothing beyond."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + count, hard))

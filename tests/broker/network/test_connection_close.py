@@ -35,7 +35,7 @@ MALFORMED = b"\xff\xff\xff\xff"
 
 
 def long_answer() -> list[bytes]:
-    """Of several writes: the transport gets the first of them while nobody reads."""
+    """Return an answer of several writes, the first of which fills an unread socket."""
     return [bytes(MEGABYTE)] * (LONG_BYTES // MEGABYTE)
 
 
@@ -47,7 +47,7 @@ def answering_much() -> ScriptedDispatcher:
 async def unread(
     dispatcher: ScriptedDispatcher, services: ConnectionServices | None = None
 ) -> AsyncIterator[tuple[Wire, Connection]]:
-    """A client that reads nothing until it is told to."""
+    """A client that does not read until it is allowed to."""
     async with connected(dispatcher, services) as wire:
         wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
         await until(lambda: bool(wire.connections))
@@ -56,7 +56,7 @@ async def unread(
 
 
 async def full(connection: Connection) -> None:
-    """Until the socket is full, with more to send."""
+    """Wait until the socket is full, with more to send."""
     await until(lambda: bool(connection._outgoing._parts) and connection._outgoing.is_paused)
 
 
@@ -134,7 +134,7 @@ def test_closing_connection_handles_no_request() -> None:
 
 
 def test_closing_connection_holds_no_requests_while_its_client_does_not_read() -> None:
-    """Neither one that waits, nor its place, nor the memory of one half received."""
+    """Not even a waiting one, its place, or the memory of one half received."""
 
     async def scenario() -> None:
         abandoned = asyncio.Event()

@@ -17,7 +17,7 @@ KEPT_BYTES = 1536 * 1024
 
 
 class Soon:
-    """Calls back when told to, as the event loop's next turn would."""
+    """Callbacks called on demand, as the event loop's next turn would."""
 
     def __init__(self) -> None:
         self.calls: list[Callable[[], object]] = []

@@ -1,4 +1,4 @@
-"""Closing the listeners: everybody is hung up on, and nobody holds that up."""
+"""Closing the listeners: every client is disconnected, and none delays that."""
 
 from __future__ import annotations
 

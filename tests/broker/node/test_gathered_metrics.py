@@ -88,7 +88,7 @@ def members(count: int) -> list[Member]:
 
 
 def test_however_many_hang_they_are_waited_for_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each answers once all are asked; one after the other they would keep the scraper waiting."""
+    """Each answers only once all are asked; one by one they would keep the scraper waiting."""
     count = 30
     all_are_asked = threading.Barrier(count)
 

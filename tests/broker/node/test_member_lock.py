@@ -1,4 +1,4 @@
-"""The lock that tells whether a broker lives, and as which process."""
+"""The lock that shows whether a broker runs, and as which process."""
 
 from __future__ import annotations
 

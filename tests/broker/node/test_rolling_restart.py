@@ -1,4 +1,4 @@
-"""In which order brokers are restarted, and what keeps the next one from it."""
+"""The order of a rolling restart, and the conditions that stop it."""
 
 from __future__ import annotations
 

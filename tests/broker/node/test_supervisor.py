@@ -62,7 +62,7 @@ def test_one_broker_can_be_supervised_without_zookeeper(node: Node, metrics_port
 
 
 def test_metrics_say_which_broker_is_away(node: Node, metrics_port: int) -> None:
-    """To several who ask at the same time, in the time that one has to wait."""
+    """Several clients that ask at the same time are answered within the wait of one."""
     node.freeze_broker(0)
     begin = time.monotonic()
     with ThreadPoolExecutor() as scrapers:

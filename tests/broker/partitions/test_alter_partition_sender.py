@@ -69,7 +69,7 @@ class SlowController:
         self.asked_ms: list[int] = []
         """Times of the requests, since the first one."""
         self.members: list[tuple[int, int]] = []
-        """Of all requests, with the epochs of their brokers."""
+        """Members in all requests, with the epochs of their brokers."""
 
     async def ask(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
         self.asked_ms.append(LoopClock().monotonic_ms())
@@ -101,7 +101,7 @@ class SlowController:
 
     @property
     def pauses_ms(self) -> list[int]:
-        """From each answer, or failure, to the next request."""
+        """Return the times from each answer, or failure, to the next request."""
         asked = self.asked_ms
         return [after - before - ANSWER_MS for before, after in pairwise(asked)]
 
@@ -112,11 +112,11 @@ class Outcome(NamedTuple):
     codes: list[list[ErrorCode]]
     """Error codes received, by partition."""
     failures: Counter[str]
-    """Errors that nobody foresaw."""
+    """Unforeseen errors."""
 
 
 def propose(controller: SlowController, partitions: int) -> Outcome:
-    """Have partitions propose, and wait until nothing more can come."""
+    """Make partitions propose, and wait until nothing more can come."""
 
     async def scenario() -> Outcome:
         timers = Timers(asyncio.get_running_loop())
@@ -135,7 +135,7 @@ def propose(controller: SlowController, partitions: int) -> Outcome:
 
 
 def run(controller: SlowController) -> list[ErrorCode]:
-    """Have one partition propose; returns what it heard."""
+    """Make one partition propose; return the answers it got."""
     ((codes,), _) = propose(controller, 1)
     return codes
 
@@ -186,7 +186,7 @@ def test_alter_partition_requests_carry_broker_epochs() -> None:
 
 
 def test_a_controller_that_refuses_at_once_is_not_asked_without_a_pause() -> None:
-    """It may be in the same process, and know of the partition less than its leader does."""
+    """It may run in the same process, and know less of the partition than its leader."""
     refusals = 5
     controller = SlowController(*[ErrorCode.NOT_CONTROLLER] * refusals, ErrorCode.NONE)
 
@@ -232,7 +232,7 @@ def test_each_partition_whose_callback_raises_has_its_error_logged(
 
 
 def test_an_ask_that_is_cancelled_is_noted_and_made_again() -> None:
-    """Not as at the stop, when its task is: what it waited for was cancelled."""
+    """Unlike at the stop, when its own task is cancelled, its wait was."""
     controller = SlowController(asyncio.CancelledError(), ErrorCode.NONE)
 
     codes, failures = propose(controller, 2)

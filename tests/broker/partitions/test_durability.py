@@ -57,7 +57,7 @@ class HeldDisk:
 
 
 class Led:
-    """A partition whose appends wait for the disk, and what those who wait were told."""
+    """A partition whose appends wait for the disk, and the results of its waiters."""
 
     def __init__(self, directory: Path, config: TopicConfig = EACH, *others: int) -> None:
         self.disk = HeldDisk()

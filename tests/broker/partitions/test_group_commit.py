@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def turn() -> None:
-    """Have the event loop do what was put off until now."""
+    """Run the pending callbacks of the event loop."""
     over = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_soon(over.set_result, None)
     await over
@@ -42,7 +42,7 @@ class HeldThreads(Executor):
         return done
 
     async def work(self) -> None:
-        """Do what was handed in, on another thread, and have the loop hear of it."""
+        """Do the submitted work on another thread, and report it to the loop."""
         works, self.works = self.works, []
         for work, done in works:
             thread = threading.Thread(target=lambda work=work, done=done: done.set_result(work()))
@@ -102,7 +102,7 @@ class OneLog:
 
 
 class Group:
-    """A group commit on threads that wait, and what it told."""
+    """A group commit on threads that wait, and its reports."""
 
     def __init__(self, *, syncs_together: bool = True) -> None:
         self.threads = HeldThreads()

@@ -145,7 +145,7 @@ def test_partitions_are_watched_and_unwatched_in_slices() -> None:
 
 
 def test_a_follower_that_is_answered_is_not_read_for_again() -> None:
-    """A second answer that nobody gets would count as news that the session has told."""
+    """A second answer, never sent, would count as news already sent in the session."""
 
     async def scenario() -> None:
         timers = Timers(asyncio.get_running_loop())
@@ -223,7 +223,7 @@ def test_the_last_look_when_the_time_is_over_goes_on_in_slices() -> None:
 def test_a_short_request_of_a_session_with_many_partitions_is_handled_in_steps(
     tmp_path: Path,
 ) -> None:
-    """Of these few exist: the others may come to be."""
+    """Only few of them exist: the others may be created."""
 
     async def scenario(broker: DataBroker) -> None:
         await broker.create_topic()

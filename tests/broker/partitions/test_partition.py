@@ -1,4 +1,4 @@
-"""One partition's leader: what it takes, whom it wakes, and what a change of role does."""
+"""A partition and its leader: appends, waiters that are woken, and changes of role."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def timers() -> ManualTimers:
 
 @pytest.fixture
 def partition(tmp_path: Path, timers: ManualTimers) -> Partition:
-    """A partition that nobody has given a role."""
+    """Return a partition without a role."""
     directories = open_directories(tmp_path)
     config = TopicConfig(min_insync_replicas=2)
     log = directories.create("flights", 0, TOPIC_ID, config, NOW_MS)

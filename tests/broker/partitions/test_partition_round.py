@@ -22,7 +22,7 @@ COUNT = 5
 
 
 class NamedPartition:
-    """All that a round asks of a partition."""
+    """The part of a partition that a round uses."""
 
     topic = "orders"
 
@@ -31,7 +31,7 @@ class NamedPartition:
 
 
 class HeldReplicas:
-    """All that a round asks of `Replicas`."""
+    """The part of `Replicas` that a round uses."""
 
     def __init__(self) -> None:
         self.held = {index: NamedPartition(index) for index in range(COUNT)}
@@ -83,7 +83,7 @@ class Scene:
 
 
 async def turn() -> None:
-    """One turn of the loop, or some."""
+    """Run one turn of the loop, or some."""
     await Timers(asyncio.get_running_loop()).sleep(0)
 
 

@@ -47,7 +47,7 @@ class Surroundings:
 
 
 class ToldBroker:
-    """Replicas of broker 0, and whom it told of changes."""
+    """Replicas of broker 0, and the changes reported to listeners."""
 
     def __init__(self, logs: LogDirectories) -> None:
         around: Any = Surroundings()
@@ -61,7 +61,7 @@ class ToldBroker:
         self.changes.append((f"{partition.topic}-{partition.index}", is_leader))
 
     def lead(self, index: int = 0, **fields: Any) -> ErrorCode:
-        """Tell it about one partition; returns the error code for it."""
+        """Send it LeaderAndIsr for one partition; return the error code."""
         topic_id = fields.pop("topic_id", TOPIC_ID)
         values = {
             "leader": 0,
@@ -76,7 +76,7 @@ class ToldBroker:
         return self.replicas.lead_or_follow(TOPIC, topic_id, state)
 
     def stop(self, index: int = 0, *, delete: bool, leader_epoch: int = 9) -> ErrorCode:
-        """Tell it to stop a replica."""
+        """Send it StopReplica."""
         state = StopReplicaRequest.TopicState.PartitionState(
             partition_index=index, leader_epoch=leader_epoch, delete_partition=delete
         )

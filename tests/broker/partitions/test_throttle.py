@@ -67,7 +67,7 @@ def test_topics_name_the_replicas_of_brokers(listed: tuple[str, ...], is_covered
 
 
 def throttle_all(nodes: Ensemble) -> None:
-    """All replicas are listed, and everybody has sent and fetched far too much."""
+    """List all replicas as throttled, and exceed every rate by far."""
     for node in nodes.nodes.values():
         node.topic_configs.config = replace(
             node.topic_configs.config,

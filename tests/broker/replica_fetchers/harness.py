@@ -20,7 +20,7 @@ MAX_LAG_MS = 30_000
 
 
 class ManualClock:
-    """Stands still until it is told otherwise."""
+    """Clock that stands still until it is set."""
 
     def __init__(self, now_ms: int = 1_000_000) -> None:
         self.time_ms = now_ms

@@ -65,7 +65,7 @@ class Agreement:
 
 
 class TopicConfigs:
-    """All topics have the same."""
+    """The same configuration for all topics."""
 
     def __init__(self) -> None:
         self.config = TopicConfig()
@@ -75,7 +75,7 @@ class TopicConfigs:
 
 
 class Node:
-    """One broker, as far as replication sees it."""
+    """A broker's part in replication."""
 
     def __init__(self, ensemble: Ensemble, node_id: int, directory: Path) -> None:
         self.id = node_id
@@ -124,7 +124,7 @@ class Node:
 
     @property
     def stored(self) -> bytes:
-        """All bytes of the log."""
+        """Return all bytes of the log."""
         log = self.partition.log
         return b"".join(map(bytes, log.read_batches(log.log_start_offset, log.log_end_offset)))
 
@@ -197,7 +197,7 @@ class Ensemble:
     def lead(
         self, leader: int, isr: Collection[int], epoch: int, told: Collection[int] | None = None
     ) -> None:
-        """Be the controller: `leader` leads; the nodes in `told`, or all that are up, hear it."""
+        """Act as controller: `leader` leads; the nodes in `told`, or all that are up, get it."""
         for node in self.nodes.values():
             if not node.is_up or (told is not None and node.id not in told):
                 continue
@@ -220,7 +220,7 @@ class Ensemble:
                 await self[0].timers.sleep(2)
 
     async def until_equal(self, end: int) -> None:
-        """Until all nodes that are up have everything to `end`, committed."""
+        """Wait until all nodes that are up have everything to `end`, committed."""
         up = [node for node in self.nodes.values() if node.is_up]
         await self.until(lambda: all(node.offsets == (end, end) for node in up))
         assert len({node.stored for node in up}) == 1

@@ -34,7 +34,7 @@ State = UpdateMetadataPartitionState
 
 
 def tell(nodes: Ensemble, *alive: int) -> None:
-    """Have broker 0 know of the topic, and of who lives."""
+    """Set the topic, and the live brokers, in the metadata of broker 0."""
     live = UpdateMetadataRequest.LiveBroker
     state = State(
         partition_index=0,
@@ -62,7 +62,7 @@ def tell(nodes: Ensemble, *alive: int) -> None:
 
 
 async def ten_records(nodes: Ensemble) -> None:
-    """All brokers have them, and broker 0 knows where all of them begin."""
+    """Replicate ten records to all brokers; broker 0 knows every log start."""
     tell(nodes, *ALL)
     nodes.lead(0, isr=ALL, epoch=0)
     nodes[0].append(10)

@@ -1,4 +1,4 @@
-"""Fetchers that are told that somebody newer leads, before the controller has said who."""
+"""Fetchers fenced by a newer leader before the controller has named it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class FencingLeader:
         return FetchResponse(session_id=5, responses=[topic])
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def test_a_fenced_partition_may_become_leaderless_after_its_fetcher_ended(

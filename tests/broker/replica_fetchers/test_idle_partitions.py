@@ -21,7 +21,7 @@ FETCH_ROUNDS_MS = 120
 
 
 class Presence:
-    """Somebody who fetches."""
+    """A fetching follower."""
 
     fetched_ms = 0
     broker_epoch = 0

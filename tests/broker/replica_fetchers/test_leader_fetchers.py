@@ -191,7 +191,7 @@ def test_a_role_that_changes_while_it_is_fetched_aside_is_taken_up(tmp_path: Pat
 
 
 def in_pieces(monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
-    """Have what is larger than that written by threads, in pieces of that size."""
+    """Write larger answers by threads, in pieces of that size."""
     monkeypatch.setattr(fetcher, "MUCH_BYTES", piece_bytes)
     monkeypatch.setattr(fetcher, "PIECE_BYTES", piece_bytes)
 

@@ -1,4 +1,4 @@
-"""A follower that asks its leader where its log begins, and what may happen before it is told."""
+"""A follower that asks for its leader's log start, and changes before the answer."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ EACH = TopicConfig(flush_messages=1)
 
 
 def lead(nodes: Ensemble, config: TopicConfig, epoch: int = 0) -> HeldDisk:
-    """Have broker 0 lead a topic so configured; returns the disk of broker 2, which waits."""
+    """Lead a topic so configured at broker 0; return the disk of broker 2, which waits."""
     disk = HeldDisk()
     for node in nodes.nodes.values():
         node.topic_configs.config = config

@@ -28,7 +28,7 @@ Live = UpdateMetadataRequest.LiveBroker
 
 
 def tell_racks(nodes: Ensemble, racks: dict[int, str | None] | None = None) -> None:
-    """Have all nodes choose by rack, and know who is where."""
+    """Give all nodes racks and a selector by rack."""
     for node in nodes.nodes.values():
         node.services.config = BrokerConfig(replica_selector_class=RACK_AWARE)
         node.metadata.update(

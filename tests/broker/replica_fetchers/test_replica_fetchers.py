@@ -1,4 +1,4 @@
-"""Followers become what their leader is: byte for byte, whatever they were before."""
+"""Followers become copies of their leader, byte for byte, from any earlier state."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_retention_of_the_leader_reaches_followers(tmp_path: Path) -> None:
 def test_an_epoch_that_a_follower_led_without_appending_is_forgotten(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Else the leader, which never heard of it, has it cut to where it ends, for ever."""
+    """Else the leader, which never knew the epoch, has it truncated to its end, for ever."""
     caplog.set_level("INFO", FETCHER)
 
     async def scenario(nodes: Ensemble) -> None:

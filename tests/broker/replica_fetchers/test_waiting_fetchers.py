@@ -44,7 +44,7 @@ class Leader:
     def __init__(self, timers: Timers, answers: int) -> None:
         self.refusal = ErrorCode.UNKNOWN_LEADER_EPOCH
         self.records = b""
-        """Of REFUSED, if it is not refused."""
+        """Records of REFUSED, if it is not refused."""
         self._timers = timers
         self._clock = LoopClock()
         self._began_ms = self._clock.monotonic_ms()
@@ -82,7 +82,7 @@ class Leader:
         return FetchResponse(session_id=5, responses=[answered])
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 class CountingLane:
@@ -99,7 +99,7 @@ class CountingLane:
 
 
 class Following:
-    """One fetcher of broker 0 at work on a leader, and two partitions that it may be given."""
+    """A fetcher of broker 0 at work on a leader, and two partitions to assign to it."""
 
     def __init__(self, directory: Path, answers: int) -> None:
         self.timers = Timers(asyncio.get_running_loop())

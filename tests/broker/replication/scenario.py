@@ -42,7 +42,7 @@ class ListLog:
 
     def __init__(self) -> None:
         self.epochs: list[int] = []
-        """By offset."""
+        """Leader epochs, by offset."""
         self.noted: list[tuple[int, int]] = []
         """Leader epochs and where each begins, as a leader-epoch-checkpoint has them."""
         self.log_start_offset = 0
@@ -98,7 +98,7 @@ class Scenario:
         self._now_ms = 1_000_000
         self._state: LeaderAndIsrPartitionState | None = None
         self._earlier: dict[int, LeaderAndIsrPartitionState] = {}
-        """By leader epoch."""
+        """Earlier states, by leader epoch."""
         self._proposed: tuple[int, Proposal] | None = None
         self._commands: dict[str, Callable[..., Iterator[str]]] = {
             "brokers": self._brokers,

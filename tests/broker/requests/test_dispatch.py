@@ -1,4 +1,4 @@
-"""From a frame to an answer: versions, malformed requests, handlers that fail, no answer at all."""
+"""Dispatch of frames: versions, malformed requests, handlers that fail, requests without answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long requests and answers are freed in slices, whoever held them last."""
+"""Long requests and answers are freed in slices, regardless of their last holder."""
 
 from __future__ import annotations
 

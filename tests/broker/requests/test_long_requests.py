@@ -113,7 +113,7 @@ CASES = {
 def test_others_are_served_during_a_long_request(
     tmp_path: Path, request_: Request, version: int, outer: str, inner: str
 ) -> None:
-    """One partition of those named exists; its answer is the same as to a short request."""
+    """Only one of the partitions exists; its answer is the same as to a short request."""
     long = frame(request_, version)
 
     async def scenario(broker: DataBroker) -> None:

@@ -58,7 +58,7 @@ def test_without_quotas_no_request_is_metered(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("acks", [0, 1, -1])
 def test_a_producer_above_its_rate_is_throttled(acks: int, tmp_path: Path) -> None:
-    """With acks=0 it is not told."""
+    """With acks=0 there is no answer that could name the throttle time."""
 
     async def scenario(broker: DataBroker) -> None:
         client = MeteredClient(broker)

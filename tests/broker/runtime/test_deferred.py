@@ -130,7 +130,7 @@ def test_a_deferred_followed_after_abandonment_is_abandoned() -> None:
 
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_work_that_is_cancelled_leaves_no_answer_open(*, has_begun: bool) -> None:
-    """By what it waits for, say: its client would wait for ever, on a connection that rests."""
+    """If its own wait is cancelled, its client would wait for ever, on a throttled connection."""
 
     async def scenario() -> None:
         supervised = supervision()

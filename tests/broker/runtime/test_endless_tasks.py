@@ -1,4 +1,4 @@
-"""Each task that must not end goes on after an error that nobody foresaw, and loses nothing."""
+"""Endless tasks continue after an unforeseen error, and lose nothing."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def until(supervising: Supervision, is_reached: Callable[[], bool]) -> Non
 
 
 class FeedingLeader:
-    """A link to a leader with ten records in each of two partitions; raises at first if told."""
+    """A link to a leader with ten records in each of two partitions; may raise at first."""
 
     def __init__(self, errors: int = 0) -> None:
         self._errors = errors
@@ -104,7 +104,7 @@ class FeedingLeader:
         return FetchResponse(session_id=0, responses=[topic])
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def follow(directory: Path, supervising: Supervision, leader: FeedingLeader) -> list[Partition]:
@@ -182,7 +182,7 @@ class OddLink:
         return UpdateMetadataResponse(error_code=0)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def test_what_the_controller_sends_arrives_in_order_after_an_error() -> None:
@@ -212,7 +212,7 @@ class FlakyLink:
         return UpdateMetadataResponse(error_code=0)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def test_a_broker_that_does_not_answer_the_controller_is_logged_once_and_so_is_its_return(

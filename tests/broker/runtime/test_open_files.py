@@ -113,7 +113,7 @@ def test_a_limit_that_cannot_be_raised_is_used_as_it_is(
 
 @pytest.fixture
 def in_use() -> Iterator[int]:
-    """About so many descriptors are in use; half a hundred of them here."""
+    """Open descriptors up to about so many; half a hundred are in use anyway."""
     held = [os.open(os.devnull, os.O_RDONLY) for _ in range(50)]
     yield max(held)
     for each in held:
@@ -148,7 +148,7 @@ def test_files_that_would_be_closed_for_others_do_not_count(clock: Clock, in_use
         was_used = False
 
         def release(self) -> None:
-            """Nothing is held."""
+            """Do nothing: nothing is held."""
 
     for _ in range(60):
         disk.files.admit(Holder())

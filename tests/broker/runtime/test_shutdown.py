@@ -1,4 +1,4 @@
-"""The logs are closed whatever fails: a step of stopping, or the start at any of its stages."""
+"""The logs are closed despite a failing step of the stop, or of any stage of the start."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def break_after(where: tuple[type, str], run: Run) -> None:
-    """Have a method raise once it has done its work."""
+    """Make a method raise once it has done its work."""
     owner, name = where
     work: Callable[..., Any] = getattr(owner, name)
 

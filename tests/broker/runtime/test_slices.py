@@ -47,7 +47,7 @@ class Days:
             asyncio.get_running_loop().call_soon(self._next_turn)
 
     async def watch(self, *works: Coroutine[Any, Any, None]) -> None:
-        """Have works done side by side."""
+        """Run works side by side."""
         self._next_turn()
         await asyncio.gather(*works)
         self._is_over = True

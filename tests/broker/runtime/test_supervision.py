@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TimeByHand:
-    """Clock and timers in one: time passes while somebody sleeps, and takes none."""
+    """Clock and timers in one: time passes during a sleep, and takes none."""
 
     def __init__(self) -> None:
         self.time_ms = 0
@@ -163,7 +163,7 @@ def test_one_time_work_that_met_a_cancellation_is_noted_and_one_that_is_cancelle
 
 
 def test_work_spawned_after_the_task_group_ended_never_begins() -> None:
-    """As by a timer of a broker in a test's process, whose loop goes on after it."""
+    """A timer of an embedded broker does so, as the loop goes on after it."""
 
     async def scenario() -> None:
         time = TimeByHand()

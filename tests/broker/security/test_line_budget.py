@@ -1,4 +1,4 @@
-"""Lines of a log that strangers bring about are bounded, and none is left out unsaid."""
+"""Log lines caused by strangers are bounded, and the number left out is logged."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def run(directory: Path, advertised: str) -> int:
 
 
 def wait_for_look_up() -> None:
-    """Until the thread has ended, if there is one still."""
+    """Wait until the thread has ended, if there still is one."""
     for thread in threading.enumerate():
         if thread.name == THREAD_NAME:
             thread.join(JOIN_SECONDS)

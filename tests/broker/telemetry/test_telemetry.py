@@ -38,7 +38,7 @@ INTERVAL_MS = 10_000
 
 
 def telemetry(settings: Mapping[str, Mapping[str, str]], **keys: Any) -> Telemetry:
-    """With these subscriptions; ids are drawn from 1 on."""
+    """Return telemetry with these subscriptions; ids are drawn from 1 on."""
     store = MemoryEnsemble().connect()
     subscriptions = Subscriptions(store, DynamicConfigs(store))
 

@@ -27,7 +27,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Failures:
-    """Stands for what is told of errors, and raises some first."""
+    """Error log stand-in that raises some errors first."""
 
     def __init__(self, method: Callable[..., Any], times: int) -> None:
         self._method = method

@@ -37,7 +37,7 @@ OTHER = BROKER_ID + 1
 
 @contextmanager
 def raising_once(owner: object, name: str) -> Iterator[list[object]]:
-    """Have a method raise the first time it is called; yields what it was called with."""
+    """Make a method raise on its first call; yield the arguments of its calls."""
     method = getattr(owner, name)
     calls: list[object] = []
 
@@ -135,7 +135,7 @@ def test_the_leader_for_a_marker_is_looked_up_again_after_an_error(tmp_path: Pat
 def test_a_transaction_whose_flush_failed_completes_once_its_record_is_committed(
     tmp_path: Path,
 ) -> None:
-    """As for want of a descriptor: the broker leads on, and nobody else would complete it."""
+    """As for lack of a descriptor: the broker stays leader, and no other would complete it."""
 
     async def scenario(broker: TransactionBroker) -> None:
         producer = await prepared(broker)
@@ -155,7 +155,7 @@ def test_a_transaction_whose_flush_failed_completes_once_its_record_is_committed
 
 
 async def follow_with(broker: TransactionBroker, partition: Partition, in_sync: list[int]) -> None:
-    """Have a partition of the coordinators replicated to another broker, or no more."""
+    """Replicate a partition of the coordinators to another broker, or no longer."""
     state = LeaderAndIsrPartitionState(
         partition_index=partition.index,
         controller_epoch=partition.controller_epoch,

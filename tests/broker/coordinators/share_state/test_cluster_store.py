@@ -1,4 +1,4 @@
-"""Share state stored by whoever coordinates it: this broker, or another one."""
+"""Share state stored by its coordinator: this broker, or another one."""
 
 from __future__ import annotations
 

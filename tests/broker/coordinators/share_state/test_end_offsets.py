@@ -19,7 +19,7 @@ OTHER = 7
 
 
 class Other:
-    """Another broker, for which this one answers; or nobody."""
+    """Another broker, for which this one answers, or which is silent."""
 
     def __init__(self, broker: GroupBroker, *, is_silent: bool = False) -> None:
         self._broker = broker

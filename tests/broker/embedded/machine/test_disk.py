@@ -1,4 +1,4 @@
-"""The disk of an embedded broker: full when told so, and deaf once its broker was killed."""
+"""The disk of an embedded broker: full on demand, and dead once its broker was killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose modules pytest's finder is asked for."""
+"""Modules for which pytest's import hook is bypassed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from broker.embedded.pytest_plugin.plain_imports import PlainImports
 
 
 class Rewriting:
-    """As pytest's finder: it finds everything."""
+    """Stand-in for pytest's finder: it finds everything."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec:
         return ModuleSpec(name, None, origin="rewritten")

@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: where a replica is kept, and that it is told to move."""
+"""AlterReplicaLogDirs: replicas created in a directory, and moved to another."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Dir = AlterReplicaLogDirsRequest.Dir
 
 
 def asking(path: Path, *topics: tuple[str, int]) -> AlterReplicaLogDirsRequest:
-    """One directory, replicas by topic and partition."""
+    """A request for one directory, replicas by topic and partition."""
     wanted = [Dir.Topic(name=topic, partitions=[index]) for topic, index in topics]
     return AlterReplicaLogDirsRequest(dirs=[Dir(path=str(path), topics=wanted)])
 

@@ -70,7 +70,7 @@ async def listed(broker: OneBroker, version: int, *kinds: int) -> list[tuple[str
 
 
 def with_telemetry(broker: OneBroker) -> Telemetry:
-    """As if there were a metrics port."""
+    """Set the telemetry as with a metrics port."""
     services = broker.services
     ids = iter(range(2, 10))
     telemetry = Telemetry(services.config, services.client_metrics, lambda: UUID(int=next(ids)))

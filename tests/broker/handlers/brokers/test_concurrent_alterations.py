@@ -1,4 +1,4 @@
-"""Of changes to one configuration at the same time, none is lost."""
+"""Concurrent changes to one configuration: none is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded store as a quorum of one, and what nobody may ask of it who is not allowed."""
+"""The embedded store as a quorum of one, and the rights that its requests need."""
 
 from __future__ import annotations
 

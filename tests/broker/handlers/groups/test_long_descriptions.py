@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MANY = 20_000
 LEAST_TURNS = 10
-"""They take a tenth of a second and a slice a hundredth; besides, each is a turn of the loop."""
+"""A description takes a tenth of a second and a slice a hundredth; each is a turn of the loop."""
 NAMES = [f"group-{number}" for number in range(MANY)]
 OFFSETS = [DescribeShareGroupOffsetsRequest.Group(group_id=name, topics=[]) for name in NAMES]
 CASES = {

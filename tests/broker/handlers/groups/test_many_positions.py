@@ -59,7 +59,7 @@ def topics_of(kind: Any, *, is_one: bool) -> list[Any]:
 
 
 def check(answer: Any, topics: list[Any], appended: list[int]) -> None:
-    """All is answered in order, and was stored in pieces."""
+    """Check that all is answered in order, and was stored in pieces."""
     assert [topic.name for topic in answer.topics] == [topic.name for topic in topics]
     for topic, asked in zip(answer.topics, topics, strict=True):
         codes = [(each.partition_index, each.error_code) for each in topic.partitions]

@@ -52,7 +52,7 @@ def topic(operation: AclOperation) -> Any:
 
 
 class Unavailable:
-    """In place of the share coordinators, of which none answers."""
+    """Share coordinators of which none answers."""
 
     def read_summary(self, _: SharePartition) -> Deferred[StateSummary]:
         answer: Deferred[StateSummary] = Deferred()
@@ -342,7 +342,7 @@ def errors_alive() -> list[ApiError]:
 
 
 def test_errors_of_partitions_without_offsets_are_freed_with_the_answer(tmp_path: Path) -> None:
-    """Else the request stays until the next collection of garbage, which comes rarely."""
+    """Else the request stays until the next garbage collection, which is rare."""
 
     async def scenario(broker: GroupBroker) -> None:
         await ready(broker)

@@ -68,7 +68,7 @@ def test_a_delayed_produce_that_fails_leaves_no_timer_or_waiter(
 
 
 async def flushed_topic(broker: DataBroker, count: int = 1) -> tuple[Partition, HeldDisk]:
-    """A topic of which each record has to be flushed, and the disk, which waits to be told."""
+    """Create a topic with a flush for each record; return it and its disk, which waits."""
     disk = HeldDisk()
     partition = await broker.create_topic(count=count, flush_messages="1")
     for one in broker.replicas:

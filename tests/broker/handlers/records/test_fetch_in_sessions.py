@@ -1,4 +1,4 @@
-"""Fetch in sessions (KIP-227): only news is told, partitions take turns, errors are top-level."""
+"""Fetch in sessions (KIP-227): only changes are sent, partitions rotate, errors are top-level."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_answer_that_is_not_given_does_not_count(tmp_path: Path) -> None:
 
 
 def test_consumer_reads_no_more_at_once_than_it_may(tmp_path: Path) -> None:
-    """Else a consumer far behind would have to rest for as long as it is behind, each time."""
+    """Else a consumer far behind would be throttled for as long as it is behind, each time."""
 
     async def scenario(broker: DataBroker) -> None:
         client = MeteredClient(broker)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def sequenced(
     sequence: int, count: int = 1, *, producer_id: int = 9, epoch: int = 0
 ) -> dict[tuple[str | UUID, int], bytes | None]:
-    """One batch of an idempotent producer, for the first partition."""
+    """A batch of an idempotent producer, for the first partition."""
     batch = records(count, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
     return {(TOPIC, 0): batch}
 

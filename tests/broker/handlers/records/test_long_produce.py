@@ -1,4 +1,4 @@
-"""Produce requests that take long: nobody else waits, and the answers are those of short ones."""
+"""Long produce requests: other clients do not wait, and the answers are those of short ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PARTITIONS = 60
 
 
 class SlowClock(StandingClock):
-    """As many milliseconds pass with each look as batches were appended since."""
+    """Clock that advances, at each look, by a millisecond for each batch appended since."""
 
     def __init__(self) -> None:
         self._looks = 0

@@ -221,7 +221,7 @@ def test_filter_that_makes_no_sense_is_refused(
 
 
 class OnlyReaders:
-    """Lets everybody describe, and nobody change anything."""
+    """Authorizer that allows describing, and no changes."""
 
     def allows(
         self, principal: str, host: str, operation: AclOperation, kind: ResourceType, name: str

@@ -41,7 +41,7 @@ DAY_MS = 86_400_000
 
 @dataclasses.dataclass
 class Rules:
-    """Allows what it was given, to everybody."""
+    """Authorizer that allows the given operations to all principals."""
 
     allowed: set[tuple[AclOperation, ResourceType, str]]
 

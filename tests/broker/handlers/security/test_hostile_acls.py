@@ -1,4 +1,4 @@
-"""Names and principals that nobody would choose: kept exactly, or refused."""
+"""Odd names and principals: stored exactly, or refused."""
 
 from __future__ import annotations
 

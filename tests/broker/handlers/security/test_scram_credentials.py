@@ -145,7 +145,7 @@ def test_users_are_described_by_name_in_the_order_asked_for(tmp_path: Path) -> N
 
 
 class OnlyDescribing:
-    """An authorizer that lets everybody describe the cluster."""
+    """Authorizer that allows describing the cluster, and nothing else."""
 
     def allows(
         self,

@@ -73,14 +73,14 @@ class HeldTime:
         return timer
 
     def pass_(self, ms: int) -> None:
-        """Let time pass, and timers go off."""
+        """Advance the time, and fire timers."""
         self._now_ms += ms
         while self._due and self._due[0][0] <= self._now_ms:
             heapq.heappop(self._due)[2].fire()
 
 
 class HeldTimer:
-    """One that may be cancelled."""
+    """Timer that may be cancelled."""
 
     def __init__(self, callback: Callable[[], object]) -> None:
         self._callback: Callable[[], object] | None = callback

@@ -34,7 +34,7 @@ class Watched:
 
 
 class CountedRead:
-    """Counts the looks at its partitions; finds something in the last of so many."""
+    """Read that counts the looks at its partitions; finds something in the last of so many."""
 
     max_wait_ms = 60_000
 

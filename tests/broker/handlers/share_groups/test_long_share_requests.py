@@ -49,7 +49,7 @@ def _no_collector() -> Iterator[None]:
 
 
 def acknowledge(topic_id: UUID, count: int) -> ShareAcknowledgeRequest:
-    """Of records that nobody holds, in partitions most of which do not exist."""
+    """Acknowledge records that no member holds, in partitions most of which do not exist."""
     kind = ShareAcknowledgeRequest.Topic.Partition
     batch = kind.AcknowledgementBatch(first_offset=0, last_offset=9, acknowledge_types=[ACCEPT])
     partitions = [
@@ -74,7 +74,7 @@ async def sent(wire: Wire, request: Any) -> Any:
 
 @pytest.mark.usefixtures("_no_collector")
 def test_refused_acknowledgements_are_freed_with_their_answer(tmp_path: Path) -> None:
-    """Else nobody's long request would be read until the next collection of garbage."""
+    """Else no long request would be read until the next garbage collection."""
 
     async def scenario(broker: ShareBroker) -> None:
         await broker.fill(batches=1)

@@ -1,4 +1,4 @@
-"""Topics that are created after their client was told that they are not."""
+"""Topics created after their client was answered that they are not."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def create_late(broker: OneBroker) -> asyncio.Event:
 
 
 async def put_another_in_its_place(broker: OneBroker) -> None:
-    """The topic is deleted and created anew, of which this broker has not heard yet."""
+    """Delete and recreate the topic, unknown to this broker so far."""
     known = decode_topic("orders", (await broker.store.get(PATH)).data)
     other = encode_topic(TopicAssignment(known.partitions, OTHER_ID))
     await MemoryStore.multi_many(broker.store, [[SetData(PATH, other)]])

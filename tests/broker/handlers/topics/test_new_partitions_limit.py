@@ -193,7 +193,7 @@ def test_no_more_partitions_are_under_way_on_demand_than_a_request_may_create(
 def test_topics_that_are_wanted_together_are_created_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each creation reads the names of all topics: one for each topic would take for ever."""
+    """A creation reads the names of all topics: one for each topic would take for ever."""
     created: list[int] = []
     create = TopicCommands.create
 

@@ -1,4 +1,4 @@
-"""The gate on a connection: what it lets through, when a refusal is told, when a session ends."""
+"""The gate on a connection: requests it lets through, refusals, and the end of a session."""
 
 from __future__ import annotations
 

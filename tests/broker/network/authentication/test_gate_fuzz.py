@@ -1,4 +1,4 @@
-"""Drawn frames before the gate: none is a defect, and nobody comes in without a password."""
+"""Drawn frames before the gate: none causes an error, and no client passes without a password."""
 
 from __future__ import annotations
 

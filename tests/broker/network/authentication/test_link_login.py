@@ -1,4 +1,4 @@
-"""This broker logs in at another one, whose side is the one that we have ourselves."""
+"""Authentication of this broker at another one, which runs our own server side."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ CLAIMS = {"sub": "alice", "iat": NOW - 10, "exp": NOW + 100}
 
 
 def rsa_key(number: int = 1) -> Any:
-    """One of several."""
+    """Return one of several RSA keys."""
     return _rsa_key(number)
 
 
@@ -27,7 +27,7 @@ def _rsa_key(number: int) -> Any:
 
 @cache
 def ec_key() -> Any:
-    """On the curve of ES256."""
+    """Return a key on the curve of ES256."""
     return ec.generate_private_key(ec.SECP256R1())
 
 

@@ -1,4 +1,4 @@
-"""This broker as a client of OAUTHBEARER."""
+"""OAUTHBEARER in this broker's own logins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIMES = RefreshTimes(0.8, 0.0, 0, 0, lambda: 0.0)
 
 
 class Clock:
-    """Of a test that sets it."""
+    """Clock that the test sets."""
 
     def __init__(self) -> None:
         self.time_ms = NOW_MS
@@ -53,7 +53,7 @@ class Provider:
 
 
 async def _turn() -> None:
-    """Let others work."""
+    """Let other tasks run."""
 
 
 def run(

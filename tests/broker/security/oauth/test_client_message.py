@@ -1,4 +1,4 @@
-"""The first message of a client, and what it is told."""
+"""The first message of a client, and the server's error."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ FOR_ANYBODY = {
 
 
 class Clock:
-    """It is when the provider's tokens are valid."""
+    """Clock within the validity of the provider's tokens."""
 
     def now_ms(self) -> int:
         return NOW_MS

@@ -21,7 +21,7 @@ BAD = client_message("bad")
 
 
 class Validator:
-    """Believes one token; may be told to think about it."""
+    """Validator that accepts one token; may answer later."""
 
     def __init__(self, thought: Deferred[BearerToken] | None = None) -> None:
         self._thought = thought

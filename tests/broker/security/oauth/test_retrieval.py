@@ -27,7 +27,7 @@ HANDLER = min(LOGIN_HANDLERS)
 
 
 class Clock:
-    """It stands still."""
+    """Clock that stands still."""
 
     def now_ms(self) -> int:
         return NOW_MS

@@ -1,4 +1,4 @@
-"""Tokens that nobody signs, as Apache Kafka's default takes them."""
+"""Unsigned tokens, accepted as by Apache Kafka's default."""
 
 from __future__ import annotations
 

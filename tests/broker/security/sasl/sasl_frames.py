@@ -49,7 +49,7 @@ class SettableClock:
 
 
 class Talk:
-    """One client with one conversation."""
+    """A client with one conversation."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def stated(properties: Mapping[str, str]) -> BrokerConfig:
-    """With those properties, checked one by one and not together."""
+    """Return a configuration with those properties, checked one by one and not together."""
     values: dict[str, Any] = {}
     for name, text in properties.items():
         if name in BROKER_KEYS:

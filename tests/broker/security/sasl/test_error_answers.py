@@ -23,7 +23,7 @@ ERROR = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 WITHOUT_ERRORS = {"MetadataRequest"}
 """Its answer has them, and no request has what they are about in the same order."""
 WITHOUT_PLACE = {("DescribeLogDirsRequest", 0)}
-"""Whose answers have no field for an error at all."""
+"""Requests whose answers have no field for an error at all."""
 
 REQUESTS = [
     (route.request, version)
@@ -34,7 +34,7 @@ REQUESTS = [
 
 
 def filled(struct: type[Struct], version: int) -> Any:
-    """One of everything."""
+    """Return a struct with one element of each kind."""
     values: dict[str, Any] = {}
     for field in struct.FIELDS:
         if version not in field.versions:

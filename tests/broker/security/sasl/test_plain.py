@@ -1,4 +1,4 @@
-"""PLAIN: names and passwords, and what is told of them."""
+"""PLAIN: names and passwords, and the errors about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request that comes while tokens are awaited is told so before its connection ends."""
+"""Requests sent while tokens are awaited are answered with an error before the connection ends."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ PASSWORDS = {"alice": "alice-secret", "a,b=c": "ö€,=", "bob": "b"}
 
 
 def log_in(exchange: ScramExchange, who: ScramClient) -> Authenticated:
-    """Both sides to the end; the client checks the server."""
+    """Run both sides to the end; the client checks the server."""
 
     async def both() -> Authenticated:
         own = who.exchange()

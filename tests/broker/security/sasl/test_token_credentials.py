@@ -22,7 +22,7 @@ NOW_MS = 1_000_000
 
 
 class Clock:
-    """Of a test that sets it."""
+    """Clock that the test sets."""
 
     def __init__(self) -> None:
         self.time_ms = NOW_MS

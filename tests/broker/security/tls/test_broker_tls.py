@@ -179,7 +179,7 @@ def test_brokers_that_could_not_reach_each_other_are_refused(
     config = config_of(issued.as_keystore() | authority.as_truststore(tmp_path, "PEM"))
 
     async def scenario(_: BrokerTls) -> None:
-        """Not reached."""
+        """Fail: it must not be reached."""
 
     with pytest.raises(ConfigError, match="could not connect to each other"):
         run(config, scenario, INTERNAL)

@@ -46,7 +46,7 @@ async def visit(opened: Door, context: ssl.SSLContext) -> Guest:
 
 
 async def refused(opened: Door, context: ssl.SSLContext) -> str:
-    """Be turned away; with TLS 1.3 a client hears of it only when it reads."""
+    """Check that the client is refused; with TLS 1.3 it learns that only when it reads."""
     try:
         reader, writer = await enter(opened, context)
         writer.write(b"!")
@@ -153,7 +153,7 @@ def test_mapping_rules_name_the_principal_or_refuse_the_client(
 def test_a_client_that_does_not_trust_the_broker_is_logged(
     authority: Authority, tmp_path: Path
 ) -> None:
-    """By a socket: asyncio's TLS hangs up without saying why."""
+    """Tested by a socket: asyncio's TLS hangs up without a reason."""
 
     def come(port: int) -> None:
         raw = socket.create_connection(("127.0.0.1", port))

@@ -54,7 +54,7 @@ def answer_of(correlation_id: int, size: int) -> bytes:
 
 
 class OtherBroker:
-    """Answers fetches with records of the sizes it is told, by asyncio's own TLS."""
+    """Broker that answers fetches with records of given sizes, by asyncio's own TLS."""
 
     def __init__(self, *sizes: int) -> None:
         self.sizes = iter(sizes)

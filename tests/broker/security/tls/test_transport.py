@@ -226,7 +226,7 @@ def test_a_client_that_leaves_within_the_handshake_leaves_nothing(config: Broker
 def test_bytes_sent_right_behind_the_handshake_are_not_lost(
     authority: Authority, config: BrokerConfig
 ) -> None:
-    """As by a client that does not wait: its first record comes with the end of its handshake."""
+    """Some clients do not wait: their first record comes with the end of the handshake."""
 
     async def scenario(opened: Door) -> None:
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -282,7 +282,7 @@ def test_damaged_records_end_the_connection_and_no_other(
 
 
 def test_nothing_is_left_of_a_closed_connection(authority: Authority, config: BrokerConfig) -> None:
-    """Without a cycle to collect: a thousand handshakes a second would be garbage otherwise."""
+    """No cycle is left to collect: a thousand handshakes a second would be garbage otherwise."""
 
     async def scenario(opened: Door) -> None:
         _, writer = await enter(opened, trusting(authority))
