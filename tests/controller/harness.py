@@ -1,4 +1,4 @@
-"""A cluster of controllers on one memory ensemble, with brokers that only note what they hear."""
+"""A cluster of controllers on one memory ensemble, with brokers that only record requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MAX_NEW_PARTITIONS = 2000
 
 
 async def turns(count: int = 100) -> None:
-    """Let the loop run what is ready, and what that makes ready."""
+    """Run the ready callbacks of the loop, and those they make ready."""
     loop = asyncio.get_running_loop()
     for _ in range(count):
         turn: asyncio.Future[None] = loop.create_future()
@@ -116,7 +116,7 @@ class NotingChannels:
 
 
 class Member:
-    """One broker: a session, a controller that may win, channels that note."""
+    """A broker: a session, a controller that may be elected, channels that record requests."""
 
     def __init__(self, broker_id: int, store: MemoryStore) -> None:
         self.broker_id = broker_id

@@ -39,7 +39,7 @@ class MemoryEnsemble:
 
 
 class MemoryStore(TreeStore):
-    """One session on a shared tree."""
+    """A session on a shared tree."""
 
     def __init__(self, tree: ZnodeTree, session_id: int) -> None:
         """Use `MemoryEnsemble.connect` instead."""
@@ -53,7 +53,7 @@ class MemoryStore(TreeStore):
         return self._session_id
 
     def expire(self) -> None:
-        """End the session as ZooKeeper does when it hears nothing: ephemerals go."""
+        """Expire the session as ZooKeeper does for a silent client: ephemeral nodes go."""
         if self._expired:
             return
         self._expired = True

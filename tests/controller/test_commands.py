@@ -25,7 +25,7 @@ async def _nothing() -> None:
 
 
 def test_a_command_interrupted_by_the_end_of_the_term_answers_not_controller() -> None:
-    """The store was interrupted after the write and before its brokers were told."""
+    """The store was interrupted after the write and before the brokers got its requests."""
 
     async def scenario(cluster: Cluster) -> None:
         controller = cluster.members[0].controller

@@ -24,7 +24,7 @@ async def create(cluster: Cluster, name: str, *replicas: int) -> None:
 
 
 async def win_again(cluster: Cluster) -> None:
-    """Somebody removes the controller's node; the only broker is elected anew."""
+    """Remove the controller's node; the only broker is elected again."""
     await cluster.store.delete(CONTROLLER)
 
 

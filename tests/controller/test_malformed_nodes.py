@@ -1,4 +1,4 @@
-"""Nodes that somebody has written badly: each costs what it is about, and nothing else."""
+"""Malformed nodes: each affects its own subject, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A controller with many partitions gives way, whatever happens to all of them at once.
+"""A controller with many partitions yields to the event loop, even if all of them change at once.
 
 That no callback takes long is seen by what watches all tests (`tests.support.loop_watch`).
 """

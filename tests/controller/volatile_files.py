@@ -9,7 +9,7 @@ class VolatileFiles:
     def __init__(self, content: dict[str, bytes] | None = None) -> None:
         self.content: dict[str, bytes] = dict(content or {})
         self.history: list[tuple[str, dict[str, bytes]]] = []
-        """After each step: what was done, and all files."""
+        """After each step: its name, and all files."""
         self.is_full = False
         self.is_closed = False
         self.writes = 0

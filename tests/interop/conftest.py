@@ -118,7 +118,7 @@ def admin(bootstrap: str) -> AdminClient:
 
 @pytest.fixture(scope="session")
 def new_name() -> NewName:
-    """Return a name that nobody used before: `new_name("orders")`."""
+    """Return an unused name: `new_name("orders")`."""
     numbers = count(1)
     return lambda stem: f"{stem}-{next(numbers)}"
 
@@ -137,12 +137,12 @@ def new_topic(admin: AdminClient, new_name: NewName) -> NewTopicFunction:
 
 @pytest.fixture
 def new_group(new_name: NewName) -> Callable[[], str]:
-    """Return the id of a group that nobody used before."""
+    """Return an unused group id."""
     return lambda: new_name("group")
 
 
 def wait_for_coordinators(bootstrap: str) -> None:
-    """Have `__consumer_offsets` created and wait until every partition of it is loaded.
+    """Create `__consumer_offsets` and wait until every partition of it is loaded.
 
     confluent-kafka 2.16.1 ends the whole process where a group's answer is NOT_COORDINATOR.
     """

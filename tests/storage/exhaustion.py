@@ -25,17 +25,17 @@ class ExhaustedFileSystem(LocalFileSystem):
         self._number = number
 
     def run_out(self, left: int, failures: int = 1) -> None:
-        """Have descriptors run out after so many openings."""
+        """Make descriptors run out after so many openings."""
         self.left, self.failures = left, failures
 
     def recover(self) -> bool:
-        """Have descriptors enough again; returns whether any was missed."""
+        """Provide descriptors again; return whether any was missed."""
         was_missed = self.left is None or self.left < 0
         self.left = None
         return was_missed
 
     def take(self) -> None:
-        """One descriptor is needed."""
+        """Take a descriptor."""
         self.opened += 1
         if self.left is None:
             return
@@ -87,4 +87,4 @@ class ExhaustedFile(LocalFile):
         return super().map()
 
     def sync(self) -> None:
-        """Nothing to wait for."""
+        """Do nothing: there is nothing to wait for."""

@@ -79,10 +79,10 @@ class MortalFileSystem(LocalFileSystem):
             super().remove(path)
 
     def sync_directory(self, path: str) -> None:
-        """Nothing to wait for."""
+        """Do nothing: there is nothing to wait for."""
 
     def remove_tree(self, path: str) -> None:
-        """Many steps."""
+        """Remove the tree, in many steps."""
         if not self.exists(path):
             return
         for entry in sorted(self.scan(path)):
@@ -112,13 +112,13 @@ class MortalFile(LocalFile):
         super().write_at(position, data)
 
     def begin_write_out(self, position: int, length: int) -> None:
-        """Nothing to begin."""
+        """Do nothing: there is nothing to begin."""
 
     def write_out(self, position: int, length: int) -> None:
-        """Nothing to wait for."""
+        """Do nothing: there is nothing to wait for."""
 
     def sync(self) -> None:
-        """Nothing to wait for."""
+        """Do nothing: there is nothing to wait for."""
 
     def truncate(self, size: int) -> None:
         """A step."""

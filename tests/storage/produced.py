@@ -159,7 +159,7 @@ def open_directories(
 
 
 def crash(directories: LogDirectories) -> None:
-    """Let go of the locks as the end of a process does, and do nothing else."""
+    """Release the locks as the end of a process does, and do nothing else."""
     directories._locks.clear()
 
 

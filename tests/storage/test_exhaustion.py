@@ -58,7 +58,7 @@ def abort(log: Log, producer: Producer, epoch: int) -> None:
 
 
 def run_apart(work: Callable[[], None]) -> None:
-    """As on another thread: what it raises is nobody's here."""
+    """Run as on another thread, whose errors do not arrive here."""
     with suppress(ExhaustedError):
         work()
 
@@ -76,14 +76,15 @@ def filled(directory: Path, filesystem: ExhaustedFileSystem) -> Log:
 
 
 class View(NamedTuple):
-    """All that can be seen of a log."""
+    """All visible state of a log."""
 
     offsets: tuple[int, int, int]
     records: list[int]
     bases: list[int]
-    """Of segments in which something is."""
+    """Base offsets of the segments with content."""
     epochs: list[tuple[int, int]]
-    """But for one that begins at the end: it may be lost, or known before anything is in it."""
+    """Leader epochs, except one that begins at the end: it may be lost, or known before its first
+    record."""
     producers: list[Any]
     stable: int
     aborted: list[Any]
@@ -131,7 +132,7 @@ def sent_by_leader(directory: Path, end: int) -> memoryview:
 
 
 class Case:
-    """One thing that is done to a log."""
+    """A change to a log."""
 
     def __init__(
         self, directory: Path, act: Callable[[Log], object], *, is_reopened: bool = False
@@ -162,7 +163,7 @@ class Case:
         return self._directory / str(next(self._numbers))
 
     def must_be(self, log: Log, expected: View) -> None:
-        """In memory, after a crash, and after a clean stop."""
+        """Check the log in memory, after a crash, and after a clean stop."""
         assert view(log) == expected
         assert view(found_by_the_next(log, self.new_path(), was_clean=False)) == expected
 

@@ -1,4 +1,4 @@
-"""Many files on the disk with one call, where the system can, and one by one where it cannot."""
+"""Many files synced with one call, where the system can, and one by one where it cannot."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def by_itself(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 class Kernel:
-    """Stands for the system calls: takes in so many at once, and says what came of each."""
+    """System call stand-in: accepts so many at once, and reports the result of each."""
 
     def __init__(self, *taken: int, result: int = 0, error: OSError | None = None) -> None:
         self.taken = iter(taken)

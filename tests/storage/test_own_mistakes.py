@@ -1,4 +1,4 @@
-"""State that only a mistake of ours can bring about ends as an error, not in somebody's data.
+"""State that only a mistake of ours can cause is an assertion error, not corruption.
 
 Those of `LogOffsets`, of a truncation and of a flush stand with their tests.
 """
@@ -95,7 +95,7 @@ def test_last_batch_is_not_looked_for_past_the_end_of_its_file(log: Log) -> None
 
 
 class Misled(Segment):
-    """Finds its first batch, whatever is looked for."""
+    """Segment that always finds its first batch."""
 
     __slots__ = ()
 

@@ -31,7 +31,7 @@ SECONDS = 60
 
 
 def test_a_side_process_at_work_ends_with_a_killed_broker() -> None:
-    """Else it writes into files that the next broker has."""
+    """Else it could write into files of the next broker."""
     source, to_child = os.pipe()
     from_child, target = os.pipe()
     try:

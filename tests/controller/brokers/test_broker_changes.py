@@ -209,7 +209,7 @@ def test_follower_that_died_with_the_controller_leaves_the_in_sync_set(
 
 
 def test_new_controller_elects_when_the_last_in_sync_replica_comes_after_it() -> None:
-    """All were dead but the controller, which took them out of the in-sync set one by one."""
+    """All but the controller were dead, and were taken out of the in-sync set one by one."""
 
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 2, 1)
@@ -242,7 +242,7 @@ def test_new_controller_elects_when_both_in_sync_replicas_were_dead_with_the_old
 
 
 def test_leader_that_reregistered_unseen_loses_its_leadership() -> None:
-    """It may have lost what its machine had not yet written to the disk; the others have it."""
+    """It may have lost unflushed records that the others have."""
 
     async def scenario(cluster: Cluster) -> None:
         await create(cluster, 1, 2, 0)

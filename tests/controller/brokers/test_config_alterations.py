@@ -44,7 +44,7 @@ async def connected(ensemble: MemoryEnsemble) -> MetadataStore:
 def interrupted_by(
     ensemble: MemoryEnsemble, *writes: Operation
 ) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
-    """Sets `ours`; somebody else does one of the writes each time before that is stored."""
+    """Set `ours`; another writer does one of the writes each time before that is stored."""
     left = list(writes)
 
     def change(before: Mapping[str, str]) -> Mapping[str, str]:
@@ -114,7 +114,7 @@ def test_two_brokers_change_the_same_at_the_same_time() -> None:
 
 @pytest.mark.java
 def test_two_brokers_change_the_same_in_zookeeper(zookeeper: ZooKeeperServer) -> None:
-    """Each is foiled as often as the other writes, which is less often than it tries."""
+    """Each is foiled as often as the other writes, which is less often than it retries."""
     assert CHANGES < WRITE_ATTEMPTS
 
     async def change(store: ZooKeeperStore, broker_id: int) -> None:

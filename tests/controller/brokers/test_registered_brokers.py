@@ -1,4 +1,4 @@
-"""The controller hears of brokers that come, go, and change what they advertise."""
+"""The controller is notified of brokers that come, go, and change their advertised addresses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Told:
-    """Counts how often it was told."""
+    """Counter of notifications."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -31,7 +31,7 @@ class Told:
 
 
 def registrar(store: MemoryStore, broker_id: int, ports: list[int]) -> Registrar:
-    """Of a broker whose port is the last one."""
+    """Return the registrar of a broker whose port is the last one."""
 
     def describe() -> BrokerRegistration:
         return BrokerRegistration((Endpoint("PLAINTEXT", "here", ports[-1]),))

@@ -169,7 +169,7 @@ async def _pass(seconds: float) -> None:
 
 
 def test_time_in_which_the_broker_was_stopped_is_not_counted() -> None:
-    """ZooKeeper may have been away, too: then it counts the time of all sessions anew."""
+    """ZooKeeper may have restarted, too: then it counts the time of all sessions from 0."""
 
     async def scenario() -> None:
         ensemble = MemoryEnsemble()
@@ -256,7 +256,7 @@ def test_time_in_which_the_store_was_away_is_not_counted() -> None:
 
 
 def test_node_that_an_expired_session_of_its_own_left_behind_is_replaced() -> None:
-    """ZOOKEEPER-2985: nobody else would ever remove it."""
+    """ZOOKEEPER-2985: no other would ever remove it."""
 
     async def scenario() -> None:
         ensemble = MemoryEnsemble()

@@ -167,7 +167,7 @@ def test_full_disk_refuses_the_write_and_a_later_one_succeeds() -> None:
 
 
 class OddFiles(VolatileFiles):
-    """Fails, while it is told to, with what no disk says."""
+    """Files that fail on demand with an error that no disk raises."""
 
     is_odd = False
 
@@ -262,7 +262,7 @@ def test_a_failed_snapshot_keeps_acknowledged_writes(
 
 
 class HalfReplacingFiles(VolatileFiles):
-    """Fails, while it is told to, when a new file is in place or just before."""
+    """Files that fail on demand when a new file is in place or just before."""
 
     is_failing = False
     is_replaced = False

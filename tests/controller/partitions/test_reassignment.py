@@ -1,4 +1,4 @@
-"""Partitions on their way to other replicas, and elections that somebody asked for."""
+"""Partitions on their way to other replicas, and requested elections."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def reassign(cluster: Cluster, *target: int) -> ErrorCode | None:
 
 
 async def caught_up(cluster: Cluster, *in_sync: int, leader: int, at: TopicPartition = AT) -> None:
-    """The leader tells that these are in sync."""
+    """Report these replicas as in sync, as the leader."""
     context = cluster.members[0].controller.context
     assert context is not None
     known = context.leadership[at]
@@ -66,7 +66,7 @@ def told(sent: list[tuple[int, Request]], broker_id: int) -> list[LeaderAndIsrPa
 
 
 def deleted(sent: list[tuple[int, Request]]) -> set[int]:
-    """Brokers told to delete their replica."""
+    """Return the brokers that got a StopReplica with deletion."""
     return {
         to
         for to, request in sent

@@ -1,4 +1,4 @@
-"""Lists in the store: every writer's change is kept, and every broker hears of it."""
+"""ACLs in the store: every writer's change is kept, and every broker is notified of it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def nothing(_: Entries) -> Entries:
 
 
 class OneBroker:
-    """The lists as one broker knows them; it reads notifications when it is told to."""
+    """The ACLs of one broker; it reads notifications on demand."""
 
     def __init__(self, ensemble: MemoryEnsemble) -> None:
         self.store = BreakingStore(ensemble)
@@ -250,7 +250,7 @@ class Writers:
         self.confirmed: dict[ResourcePattern, set[str]] = {one: set() for one in self.PATTERNS}
 
     async def turn(self, number: int) -> None:
-        """Some brokers add an entry each; one of them may hear of the others."""
+        """Add an entry at some brokers each; one of them may be notified of the others."""
         acting = self._chance.sample(self.brokers, self._chance.choice([1, 2, 3]))
         names = [f"{number}-{which}" for which in range(len(acting))]
         await asyncio.gather(*map(self._change, acting, names))

@@ -30,7 +30,7 @@ FOR_ALICE = TokenRequest("User:alice", "User:alice", ("User:bob",), -1)
 
 
 class Broker:
-    """One broker's copy of the tokens."""
+    """A broker's copy of the tokens."""
 
     def __init__(self, store: MemoryStore, name: str, key: str = "a secret key") -> None:
         self.store = store

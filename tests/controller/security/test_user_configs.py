@@ -50,7 +50,7 @@ def on_an_empty_tree(
 
 
 async def nodes(store: MetadataStore, path: str = "/config/users") -> dict[str, bytes | None]:
-    """Everything below a node, by path."""
+    """Return all nodes below a node, by path."""
     found: dict[str, bytes | None] = {}
     for name in await store.children(path):
         child = f"{path}/{name}"

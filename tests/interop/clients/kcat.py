@@ -14,7 +14,7 @@ SEPARATOR = "\t"
 
 
 def run(*arguments: str, stdin: str = "") -> str:
-    """Run kcat and return its standard output; a non-zero exit raises with what it said."""
+    """Run kcat and return its standard output; a non-zero exit raises with its error output."""
     kcat = shutil.which("kcat")
     assert kcat is not None, "`kcat` is missing: install the Debian package kcat"
     outcome = subprocess.run(

@@ -43,7 +43,7 @@ class Reader(Protocol):
         """Go on reading from there."""
 
     def close(self) -> None:
-        """Let go of sockets and threads."""
+        """Close sockets and threads."""
 
 
 class ConfluentReader:
@@ -81,7 +81,7 @@ class ConfluentReader:
         return [(message.partition(), message.offset(), message.value()) for message in messages]
 
     def messages(self, count: int) -> list[Any]:
-        """As `poll`, in the client's own type."""
+        """Poll as `poll` does, but return the client's own type."""
         from confluent_kafka import KafkaError, KafkaException
 
         found: list[Any] = []

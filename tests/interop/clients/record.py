@@ -17,7 +17,7 @@ Settings = dict[str, Any]
 
 
 class Record(NamedTuple):
-    """One record; as read it has an offset, as sent it has -1."""
+    """A record; as read it has an offset, as sent it has -1."""
 
     partition: int
     key: bytes | None

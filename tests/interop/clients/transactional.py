@@ -17,7 +17,7 @@ that."""
 
 
 class TransactionalProducer(Protocol):
-    """One incarnation of a transactional id; made as `Class(bootstrap, id, timeout_ms)`."""
+    """An incarnation of a transactional id; made as `Class(bootstrap, id, timeout_ms)`."""
 
     def begin(self) -> None:
         """Open a transaction."""
@@ -38,11 +38,11 @@ class TransactionalProducer(Protocol):
         """Abort; raises what the client raises."""
 
     def close(self) -> None:
-        """Let go of sockets and threads, whatever state this is in."""
+        """Close sockets and threads, in any state."""
 
     @staticmethod
     def is_fenced(error: Exception) -> bool:
-        """Say whether the client tells by `error` that this incarnation is over."""
+        """Return whether `error` means that this incarnation was fenced."""
 
 
 class ConfluentProducer:

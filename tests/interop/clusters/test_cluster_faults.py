@@ -199,7 +199,7 @@ class Work:
             reader.join(CALL_SECONDS)
 
     def seen_places(self) -> set[tuple[int, int]]:
-        """All places from which the group was given a record."""
+        """Return all places from which the group received a record."""
         return {place for member in self.members for place in list(member.seen)}
 
 
@@ -220,7 +220,7 @@ def is_chosen(fault: Fault) -> bool:
 
 
 def name_of(fault: Fault) -> str:
-    """As `CLUSTER_FAULTS` has it."""
+    """Return its name in `CLUSTER_FAULTS`."""
     return str(getattr(fault, "__name__", fault))
 
 
@@ -240,7 +240,7 @@ def run_episode(cluster: Cluster, schedule: list[tuple[Fault, int]], chance: ran
 
 
 def all_records(bootstrap: str) -> list[Record]:
-    """Everything that the topic holds, by partition and offset."""
+    """Return all records of the topic, by partition and offset."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "counter"})
 
     def held_by(partition: int) -> int:
@@ -289,7 +289,7 @@ def check_readers(work: Work, records: list[Record]) -> None:
 
 
 def check_replicas(cluster: Cluster, records: list[Record]) -> None:
-    """All replicas have the same bytes, and nothing beside the records."""
+    """Check that all replicas have the same bytes, and nothing beside the records."""
     for topic in (TOPIC, "__consumer_offsets"):
         for partition in range(PARTITIONS):
             assert wait_until(

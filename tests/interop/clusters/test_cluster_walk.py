@@ -84,7 +84,7 @@ def test_a_topic_outlives_a_leader(cluster: Cluster, tools_3: Tools) -> None:
 
 
 def describe(cluster: Cluster, tools: Tools) -> list[Described]:
-    """All partitions of the topic, as one of the brokers has them."""
+    """Return all partitions of the topic, as described by one of the brokers."""
     at = ("--bootstrap-server", cluster.bootstrap)
     said = tools.check("topics", *at, "--describe", "--topic", TOPIC).output
     return [

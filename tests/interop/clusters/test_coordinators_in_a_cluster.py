@@ -45,7 +45,7 @@ COORDINATOR_PARTITIONS = 3
 PARTITIONS = 4
 CALL_SECONDS = 120.0
 RECORDS = 100
-"""In each partition, each time."""
+"""Records in each partition, each time."""
 
 
 def send(trio: Trio, topic: str, partitions: int, count: int = RECORDS) -> None:

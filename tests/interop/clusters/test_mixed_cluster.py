@@ -41,12 +41,12 @@ TRANSACTIONAL_IDS = ["alpha", "beta", "gamma", "delta"]
 """Their coordinators, and those of the groups called like them, are spread over both brokers."""
 
 ABORTED = 2
-"""Of three turns, the middle one."""
+"""The middle one of three turns is aborted."""
 
 INIT_PRODUCER_ID = 22
 NO_TRANSACTIONAL_ID = struct.pack(">hi", -1, 60_000)
 IDS_AT_ONCE = 600
-"""Of each broker; a block has 1000."""
+"""Ids requested of each broker; a block has 1000."""
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ class Ledger:
         self._aborted: list[bytes] = []
 
     def write(self) -> None:
-        """Have every transactional id commit two transactions, and abort one between."""
+        """Commit two transactions of every transactional id, and abort one between."""
         turns = range(self._turn + 1, self._turn + 4)
         for one in TRANSACTIONAL_IDS:
             producer = ConfluentProducer(self._cluster.bootstrap, one)
@@ -81,7 +81,7 @@ class Ledger:
         self._turn = turns[-1]
 
     def check(self) -> None:
-        """All of it is there, under both isolation levels, and so are the offsets."""
+        """Check that all of it is there, under both isolation levels, and so are the offsets."""
         bootstrap = self._cluster.bootstrap
         assert values_in(bootstrap, "ledger", COMMITTED) == sorted(self._committed)
         assert values_in(bootstrap, "ledger", UNCOMMITTED) == sorted(
@@ -174,7 +174,7 @@ def fill(cluster: MixedCluster, topic: str) -> None:
 
 
 def draw_producer_ids(cluster: MixedCluster) -> list[int]:
-    """Have each broker give away more ids than it has at hand."""
+    """Obtain more producer ids of each broker than it has at hand."""
     drawn: list[int] = []
     for place in cluster.places:
         wanted = len(drawn) + IDS_AT_ONCE

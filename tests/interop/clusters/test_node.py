@@ -1,4 +1,4 @@
-"""Two brokers of one file: ordinary brokers to clients, whatever becomes of them or of who watches.
+"""Two brokers of one file: ordinary brokers to clients, across restarts of brokers or supervisor.
 
 The producer is librdkafka's, with acks=all and idempotence.
 """
@@ -256,7 +256,7 @@ def test_one_endpoint_serves_the_metrics_of_all_brokers(
 
 
 def test_replicas_go_to_different_machines(properties: dict[str, str], tmp_path: Path) -> None:
-    """Of two nodes, whose racks stand for machines, each has one replica of each partition."""
+    """Racks stand for machines: each of two nodes has one replica of each partition."""
     racks = {"a": range(2), "b": range(2, 4)}
     first = Node(tmp_path / "a", {**properties, "broker.rack": "a"})
     second = Node(tmp_path / "b", {**properties, "broker.rack": "b"}, first_id=2)

@@ -51,7 +51,7 @@ def cluster(tmp_path: Path, realm: Realm) -> Iterator[MixedCluster]:
 
 
 def _check_stranger(cluster: MixedCluster, realm: Realm) -> None:
-    """Each broker knows bob, and shows him nothing."""
+    """Check that each broker authenticates bob, and shows him nothing."""
     for place in cluster.places:
         keys = {
             "bootstrap.servers": place.ports.bootstrap(STRANGER.protocol),

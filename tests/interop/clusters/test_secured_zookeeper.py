@@ -66,7 +66,7 @@ def guarded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Guarded]
 
 
 def _access_lists(guarded: Guarded, root: str) -> AccessLists:
-    """Whose each znode below `root` is, by its path below that."""
+    """Return the access list of each znode below `root`, by its path below that."""
     client = _client(guarded, root)
     client.start()
     found: AccessLists = {}
@@ -97,7 +97,7 @@ def _client(guarded: Guarded, root: str) -> KazooClient:
 
 
 def _use(broker: BrokerProcess) -> None:
-    """Have it write znodes of all kinds that a single broker does."""
+    """Make a single broker write znodes of all kinds."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     topic = NewTopic("owned", 1, 1, config={"retention.ms": "1000"})
     admin.create_topics([topic])["owned"].result(WAIT_SECONDS)

@@ -54,7 +54,7 @@ class Pair:
         return [json.loads(self.nodes.get(path)[0]) for path in paths]
 
     def create(self, topic: str) -> None:
-        """Create a topic on both, by whoever is controller."""
+        """Create a topic on both brokers, at either controller."""
         bootstrap = ",".join(broker.bootstrap for broker in self.brokers)
         admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         admin.create_topics([NewTopic(topic, PARTITIONS, 2)])[topic].result(WAIT_SECONDS)

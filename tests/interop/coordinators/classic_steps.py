@@ -35,7 +35,7 @@ PROTOCOLS = ("range", "sticky")
 
 @dataclass
 class MixedSide(Side):
-    """One broker, and what members of either protocol have been told."""
+    """A broker, and the answers to members of either protocol."""
 
     port: int = 0
     log: Path = Path()
@@ -160,7 +160,7 @@ class MixedSide(Side):
         return answer.error_code, [one.error_code for one in answer.members]
 
     def rebalance(self, members: list[str]) -> Any:
-        """Have all members of a classic group join, and the leader share the topics out."""
+        """Join all members of a classic group; its leader assigns the topics."""
         lines = {name: Principal(self.port) for name in members}
         try:
             with ThreadPoolExecutor(len(members)) as threads:
@@ -205,7 +205,7 @@ def _share(index: int, size: int) -> bytes:
 
 
 def draw_mixed(chance: random.Random, *, is_consumer_group: bool) -> Step:
-    """One step. Nobody joins a classic group by itself: that would wait for the others."""
+    """Draw a step. No member joins a classic group alone: that would wait for the others."""
     if chance.random() < 0.5:
         step = draw(chance, "range")
         step.fields.pop("subscribed_topic_regex", None)

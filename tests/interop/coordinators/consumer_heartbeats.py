@@ -41,7 +41,7 @@ Beat = ConsumerGroupHeartbeatRequest
 
 
 class Step(NamedTuple):
-    """One request, as it is drawn: topics by name."""
+    """A drawn request: topics by name."""
 
     kind: str
     fields: dict[str, Any]
@@ -50,7 +50,7 @@ class Step(NamedTuple):
 
 @dataclass
 class Side:
-    """One broker, and what its members have been told."""
+    """A broker, and the answers to its members."""
 
     asks: Principal
     topics: dict[str, UUID]
@@ -214,7 +214,7 @@ def _bucket(topic_id: UUID) -> int:
 
 
 def draw(chance: random.Random, assignor: str) -> Step:
-    """One step. Members prefer one assignor, or none: which of two wins a tie is chance."""
+    """Draw a step. Members prefer one assignor, or none: which of two wins a tie is chance."""
     kind = chance.choices(
         ("heartbeat", "commit", "fetch", "describe", "list", "classic", "delete"),
         (70, 8, 5, 8, 3, 2, 4),

@@ -47,7 +47,7 @@ Ack = tuple[int, int, list[int]]
 
 
 class Step(NamedTuple):
-    """One request, as it is drawn."""
+    """A drawn request."""
 
     kind: str
     member: str
@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 @dataclass
 class Side:
-    """One broker, and how far its members' sessions are."""
+    """A broker, and the state of its members' sessions."""
 
     asks: Principal
     topic_id: UUID
@@ -89,7 +89,7 @@ class Side:
         self._load()
 
     def _load(self) -> None:
-        """Have the leader read the state, which a fetch that does not wait would not see.
+        """Make the leader read the state, which a fetch that does not wait would not see.
 
         The session stays, as the leader forgets a group without any, each make when it likes.
         """

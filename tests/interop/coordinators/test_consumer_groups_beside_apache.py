@@ -36,9 +36,9 @@ SEEDS = range(12)
 STEPS = 120
 START_SECONDS = 60
 MATCHED_SECONDS = 5
-"""After that, they differ."""
+"""Time after which the two brokers differ."""
 NOT_REFRESHED_SECONDS = 7
-"""Ten seconds after it was matched a regular expression is matched anew, if there is reason to; on
+"""A regular expression is matched again ten seconds after the last match, if there is reason to; on
 two brokers not at the same moment."""
 AT_ONCE = {"group.consumer.assignment.interval.ms": "0", "offsets.topic.num.partitions": "1"}
 
@@ -66,7 +66,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side
 
 
 def find_coordinator(client: Principal) -> None:
-    """Have the broker coordinate the group, and wait until it does."""
+    """Make the broker coordinate the group, and wait until it does."""
     request = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
     deadline = time.monotonic() + START_SECONDS
     while client.ask(request, 4).coordinators[0].error_code:
@@ -125,7 +125,7 @@ def await_matches(sides: tuple[Side, Side]) -> None:
 
 
 def empty(sides: tuple[Side, Side]) -> None:
-    """Have all members leave, and the group deleted."""
+    """Remove all members, and delete the group."""
     for side in sides:
         described = side.take(Step("describe", {}))["g"]
         for name, member in described.items():

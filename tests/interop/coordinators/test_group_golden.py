@@ -64,7 +64,7 @@ class Connected:
         return cls.RESPONSE.decode(version, answer, 5 if version in cls.RESPONSE.FLEXIBLE else 4)
 
     async def prepare(self) -> dict[str, Any]:
-        """Have the topic, and coordinators for all groups; returns the topic's id by its name."""
+        """Create the topic, and coordinators for all groups; return the topic's id by its name."""
         topic = CreateTopicsRequest.Topic(
             name="flights", num_partitions=3, replication_factor=1, assignments=[], configs=[]
         )

@@ -83,7 +83,7 @@ def test_drawn_members_of_both_protocols_are_answered_as_by_apache(
 
 
 def both(sides: tuple[MixedSide, MixedSide], said: list[str], what: str, *given: Any) -> Any:
-    """Have both do the same, to the same effect."""
+    """Run a step on both, to the same effect."""
     answers = []
     for side in sides:
         found = getattr(side, what)
@@ -95,7 +95,7 @@ def both(sides: tuple[MixedSide, MixedSide], said: list[str], what: str, *given:
 
 
 def empty(side: MixedSide) -> None:
-    """Have all members leave, and the group deleted."""
+    """Remove all members, and delete the group."""
     while True:
         side.take(Step("leave", {"members": [*CLASSIC, "G", "H", *"ABCDEF"]}, 5))
         for name in ("G", "H", "F"):

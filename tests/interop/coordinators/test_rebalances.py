@@ -1,4 +1,4 @@
-"""A group shares its partitions out anew when a member joins, leaves or dies."""
+"""A group reassigns its partitions when a member joins, leaves or dies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 PARTITIONS = 6
 SHORT_SESSION_MS = 4_000
 LONG_SESSION_MS = 120_000
-"""Nobody is missed so late in these tests: who is known to be gone sooner has said so."""
+"""Longer than any of these tests: a member missed sooner has left."""
 
 STRATEGIES = [
     ("confluent-kafka", "range"),

@@ -1,4 +1,4 @@
-"""One broker for the tests that do nothing lasting to it, and topics on it."""
+"""A shared broker for tests without lasting effects on it, and topics on it."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_calls_under_way_fail_when_the_broker_is_killed() -> None:
 
 
 def test_a_call_from_another_event_loop_is_refused() -> None:
-    """As when a fixture has the loop of the session, and a test one of its own."""
+    """A fixture may have the loop of the session, and a test one of its own."""
     made = EmbeddedBroker()
     one, other = asyncio.new_event_loop(), asyncio.new_event_loop()
     broker = one.run_until_complete(made.__aenter__())
@@ -117,7 +117,7 @@ def test_a_call_from_another_event_loop_is_refused() -> None:
 
 
 def _close_with_all(loop: asyncio.AbstractEventLoop) -> None:
-    """As `asyncio.run` does in the end."""
+    """Close the loop as `asyncio.run` does in the end."""
 
     async def end() -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}

@@ -11,7 +11,7 @@ import pytest
 from tests.support.jars import REPOSITORY
 
 OUR_MODULES = 785
-"""As many as a start takes, and a few. What makes it more has to be worth it: 0.3 ms each."""
+"""Modules that a start imports, and a few more. An increase has to be worth it: 0.3 ms each."""
 OURS = ("broker", "compiled", "config", "controller", "coordinator", "protocol", "storage")
 FOR_FEW = (
     "broker.key_index.endpoint",

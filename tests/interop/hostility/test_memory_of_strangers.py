@@ -40,7 +40,7 @@ SOCKET_BYTES = MIB // 8
 LEFT_BYTES = 20 * MIB
 """Bound on the growth that may remain when all have gone."""
 ROUNDS_AT_REST = 20
-"""Of questions between which a broker takes nothing from anybody: it reads no more."""
+"""Rounds of questions between which a broker receives no other request: it reads no more."""
 RELEASE_SECONDS = 30.0
 NO_ERROR = struct.pack(">ih", 0, 0)
 """Partition 0 and its error code."""

@@ -58,7 +58,7 @@ def asked(port: int, request: Request, version: int, kind: type[R]) -> R:
 
 
 def settled(port: int, request: Request, version: int, kind: type[R]) -> R:
-    """As `asked`, once there is a coordinator."""
+    """Ask as `asked` does, once there is a coordinator."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         answer = asked(port, request, version, kind)

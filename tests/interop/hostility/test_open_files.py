@@ -47,12 +47,12 @@ PRODUCE_VERSION = 3
 FETCH_VERSION = 4
 TIMEOUT_SECONDS = 120.0
 LARGE = bytes(100_000)
-"""So large that it is sent from the file, for which a connection gets a second descriptor."""
+"""Batch large enough to be sent from the file, for which a connection gets a second descriptor."""
 
 
 @pytest.fixture(autouse=True)
 def many_files() -> Iterator[int]:
-    """Let this process have the other ends of all connections; returns the hard limit."""
+    """Let this process have the other ends of all connections; return the hard limit."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     hard = limits[1]
     if hard < CLIENTS * 3:
@@ -71,7 +71,7 @@ def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
 
 
 def limit(broker: BrokerProcess, ulimit: str) -> None:
-    """Have the broker begin in a shell with this limit of open files."""
+    """Start the broker in a shell with this limit of open files."""
     broker.command = ["bash", "-c", f'ulimit {ulimit} && exec "$@"', "bash", *broker.command]
 
 

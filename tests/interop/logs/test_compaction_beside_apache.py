@@ -184,7 +184,7 @@ def test_the_same_records_survive_as_in_apache(compacted: Compacted, partition: 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_compacted_batches_equal_apaches(compacted: Compacted, partition: int) -> None:
-    """But for the time of the cleaning, and the empty batches that say where a segment ends."""
+    """Except for the time of the cleaning, and the empty batches that mark the end of a segment."""
     ours, apaches = (
         {essence(batch) for batch in batches_of(directory, partition)}
         for directory in (compacted.ours, compacted.apache)

@@ -1,4 +1,4 @@
-"""DeleteRecords in a cluster: what was said to be gone is gone under whoever leads next."""
+"""DeleteRecords in a cluster: records reported as deleted stay deleted under the next leader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look-ups over TLS, by whoever may, and of partitions that several brokers lead."""
+"""Look-ups over TLS, by authorised users, and of partitions that several brokers lead."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Headers = dict[str, str | bytes | None]
 
 
 def run(module: str, *arguments: str) -> tuple[int, Lines, str]:
-    """The exit code, what was said line by line, and what went wrong."""
+    """Return the exit code, the output line by line, and the errors."""
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments, "--topic", TOPIC, "--user", "anna"],
         env={**os.environ, "KEY_INDEX_PASSWORD": PASSWORD},
@@ -53,7 +53,7 @@ def run(module: str, *arguments: str) -> tuple[int, Lines, str]:
 
 
 def produce(bootstrap: str, partitions: int) -> None:
-    """To each partition a record of the same key, and one that waits for an hour."""
+    """Produce a record of the same key to each partition, and one delayed by an hour."""
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
     for partition in range(partitions):
         producer.produce(TOPIC, b"at once", "4711", partition=partition)

@@ -32,7 +32,7 @@ FLUSH_SECONDS = 240.0
 
 
 class Load(threading.Thread):
-    """One idempotent producer; `acknowledged` grows as the broker answers."""
+    """An idempotent producer; `acknowledged` grows as the broker answers."""
 
     def __init__(self, name: str, bootstrap: str, topic: str, padding: bytes = b"") -> None:
         super().__init__(name=name)

@@ -58,7 +58,7 @@ def bounds(bootstrap: str) -> list[tuple[int, int]]:
 
 
 def bounds_at_rest(bootstrap: str) -> list[tuple[int, int]]:
-    """As `bounds`, once retention has nothing more to free: nobody writes any more."""
+    """Return `bounds` once retention has nothing more to free, as nothing is written any more."""
     before, now = None, bounds(bootstrap)
     while now != before:
         time.sleep(REST_SECONDS)
@@ -67,7 +67,7 @@ def bounds_at_rest(bootstrap: str) -> list[tuple[int, int]]:
 
 
 def check_what_is_left(bootstrap: str, loads: list[Load]) -> None:
-    """All that was acknowledged is there, from the log start on, once and in order."""
+    """Check that all acknowledged records from the log start on are there, once and in order."""
     held = bounds_at_rest(bootstrap)
     assert max(low for low, _ in held) > 0, "retention has freed nothing"
     records = confluent.read(bootstrap, TOPIC, sum(high - low for low, high in held))

@@ -125,7 +125,7 @@ class Stored(NamedTuple):
         return cls(confluent.values_of(bootstrap, TOPIC, partition, high))
 
     def check(self, load: Load, *, is_idempotent: bool) -> None:
-        """Compare with what one producer has sent, and was told."""
+        """Compare with the records of one producer, and its acknowledgements."""
         values = list(self.by_offset.values())
         place = {value: number for number, value in enumerate(load.sent)}
         strange = [value for value in values if value not in place]
@@ -201,7 +201,7 @@ def frozen(broker: BrokerProcess, chance: Random) -> None:
 def disturb(
     broker: BrokerProcess, loads: list[Load], faults: Sequence[str], chance: Random
 ) -> None:
-    """One fault after the other; before most of them everybody gets on again."""
+    """Cause one fault after the other; before most of them all clients recover."""
     kinds = {"killed": killed, "stopped": stopped, "frozen": frozen}
     for fault in faults:
         if chance.random() < 0.7:

@@ -36,7 +36,7 @@ CODECS = {
 
 
 def stored(port: int, topic: str) -> memoryview:
-    """All batches of partition 0 as they stand in the log."""
+    """Return all batches of partition 0 as stored in the log."""
     request = FetchRequest(
         max_wait_ms=0,
         min_bytes=0,

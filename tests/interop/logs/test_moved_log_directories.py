@@ -54,7 +54,7 @@ class Mover:
         return ("--bootstrap-server", self.bootstrap)
 
     def replicas(self) -> dict[str, tuple[bool, int]]:
-        """By directory: whether it is a future one, and its lag."""
+        """Return, by directory, whether the replica is a future one, and its lag."""
         described = self.tools.check("log-dirs", "--describe", *self.server, "--topic-list", TOPIC)
         return {
             place["logDir"]: (partition["isFuture"], partition["offsetLag"])

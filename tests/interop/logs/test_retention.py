@@ -71,7 +71,7 @@ def configure(broker: BrokerProcess, topic: str, name: str, value: str) -> None:
 
 
 def a_few_checks() -> None:
-    """Let retention look several times."""
+    """Let several checks of retention pass."""
     time.sleep(5 * CHECKS_MS / 1000)
 
 

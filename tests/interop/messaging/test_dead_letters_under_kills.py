@@ -50,7 +50,7 @@ class DeadLetters:
 
 
 def read(bootstrap: str, topic: str, count: int) -> list[bytes | None]:
-    """The values of a topic, once there are so many, and what comes in a second after."""
+    """Return the values of a topic once there are so many, and those of a second after."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "x"})
     consumer.assign([TopicPartition(topic, 0, 0)])
     values: list[bytes | None] = []

@@ -133,7 +133,7 @@ class CancelledLoad(Load):
 
 
 class TransactionalLoad(Load):
-    """Of a transaction whose end is not known nothing is wanted, nor unwanted."""
+    """Load whose transactions without a known end are neither wanted nor unwanted."""
 
     def __init__(self, bootstrap: str, chance: random.Random) -> None:
         super().__init__(bootstrap, COMMITTED, chance)

@@ -94,7 +94,7 @@ def read_all(bootstrap: str, topic: str, wanted: set[bytes]) -> list[tuple[bytes
 
 
 def check(sender: Sender, read: list[tuple[bytes, int]]) -> None:
-    """Each acknowledged record is there once, and none has a time before that of its delivery."""
+    """Check that each acknowledged record is there once, none with a time before its delivery."""
     assert sender.failures == []
     counts = Counter(value for value, _ in read)
     assert not [value for value in sender.acknowledged if counts[value] != 1]

@@ -140,7 +140,7 @@ def test_dead_letters_are_replayed_once_with_a_fresh_attempt_count(
 
 
 def put_back(bootstrap: str, dead_topic: str) -> str:
-    """Have the command put dead letters back; returns what it says."""
+    """Replay dead letters with the command; return its output."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "spark_jobs.retry"),
@@ -187,7 +187,7 @@ def test_dead_letters_are_not_written_to_an_internal_topic(
 def test_large_dead_letters_arrive_a_few_at_a_time(
     admin: AdminClient, bootstrap: str, new_name: NewName
 ) -> None:
-    """All that are dead at once would make a batch that no topic takes."""
+    """All dead letters at once would make a batch too large for any topic."""
     topic, letters = f"{new_name('billing')}.retry", 20
     dead_topic = topic.removesuffix(".retry") + ".dlq"
     create_topic(admin, topic, 1, config=POLICY)

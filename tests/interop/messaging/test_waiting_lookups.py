@@ -72,7 +72,7 @@ def send(broker: BrokerProcess, *ids: str, transaction: str | None = None) -> li
 
 
 def run(port: int, *arguments: str, password: str = PASSWORD) -> tuple[int, Lines, str]:
-    """The exit code, what was said line by line, and what went wrong."""
+    """Return the exit code, the output line by line, and the errors."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "broker.delivery", *arguments),

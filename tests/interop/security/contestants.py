@@ -96,7 +96,7 @@ class Contestant:
         }
 
     def settle_topics(self, wanted: set[str]) -> None:
-        """Have exactly these topics, besides the internal ones."""
+        """Make exactly these topics exist, besides the internal ones."""
         have = set(self.topics()) - INTERNAL
         missing, surplus = sorted(wanted - have), sorted(have - wanted)
         if surplus:
@@ -113,7 +113,7 @@ class Contestant:
         self._until(lambda: set(self.topics()) - INTERNAL == wanted, f"topics {wanted}")
 
     def find_coordinators(self, groups: Iterable[str], transactions: Iterable[str]) -> None:
-        """Have the internal topics, and coordinators that have loaded them."""
+        """Create the internal topics, and wait until their coordinators have loaded them."""
         for key_type, keys in enumerate((groups, transactions)):
             request = FindCoordinatorRequest(coordinator_keys=list(keys), key_type=key_type)
 
@@ -130,7 +130,7 @@ class Contestant:
         self._until(lambda: self._is_loaded(an_id, 0), "producer ids")
 
     def commit(self, topic: str, groups: Iterable[str]) -> None:
-        """Have a position of each group."""
+        """Commit an offset of each group."""
         for group in groups:
             answer = self.admin.ask(offset_commit(About((topic,), group, ""), 8), 8)
             assert errors(answer) == set(), answer
@@ -139,7 +139,7 @@ class Contestant:
         return not errors(self.admin.ask(request, version)) & NOT_YET
 
     def set_acls(self, entries: set[Entry]) -> None:
-        """Have exactly these access control lists, in effect."""
+        """Make exactly these access control lists effective."""
         have = self._acls()
         if have - entries:
             filters = [_filter_of(entry) for entry in sorted(have - entries)]

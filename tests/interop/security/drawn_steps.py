@@ -64,7 +64,7 @@ HOSTS = (WILDCARD, WILDCARD, WILDCARD, "127.0.0.1", "10.1.2.3")
 
 
 class Step(NamedTuple):
-    """One request of one user."""
+    """A request of a user."""
 
     user: str
     key: ApiKey

@@ -39,7 +39,7 @@ STEPS_PER_ACLS = 20
 HUNG_UP = "hung up"
 NO_ANSWER = "no answer"
 CREATION_SECONDS = 0.2
-"""After which a topic that a look-up creates is there, or soon will be."""
+"""Time within which a topic that a look-up creates is there, or soon will be."""
 FIRST = {ApiKey.OFFSET_COMMIT: 1, ApiKey.OFFSET_FETCH: 1}
 """Version 0 keeps positions in ZooKeeper, and not with the group."""
 AGREED_SECONDS = 10.0
@@ -93,7 +93,7 @@ class Score:
 
 
 class Duel:
-    """One drawn sequence against both."""
+    """A drawn sequence against both brokers."""
 
     def __init__(self, ours: Contestant, theirs: Contestant, seed: int) -> None:
         self._both = (ours, theirs)
@@ -151,7 +151,7 @@ class Duel:
             one.set_acls(self._entries)
 
     def _have_groups(self) -> None:
-        """There always are all of them: what brings one into being is another matter."""
+        """Create all groups; tests of their creation are elsewhere."""
         for one in self._both:
             one.commit(KEPT[0], GROUPS)
 

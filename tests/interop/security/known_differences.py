@@ -107,7 +107,7 @@ def _refusals(shown: Any) -> list[Any]:
 
 
 def _with_one_other_error(shown: Any) -> Any:
-    """All errors that are not of access made the same."""
+    """Replace all errors that are not authorisation errors by one."""
     if isinstance(shown, list):
         return sorted(map(_with_one_other_error, shown), key=repr)
     if not isinstance(shown, dict):

@@ -17,7 +17,7 @@ ANSWER_SECONDS = 30.0
 
 
 class Principal:
-    """One client of one broker; it connects again when the broker has hung up."""
+    """A client of one broker; it reconnects when the broker has hung up."""
 
     def __init__(self, port: int, user: str | None = None) -> None:
         """`user` logs in with their name as the password; without, nobody does."""

@@ -53,7 +53,7 @@ class Frame:
 
 
 def request(name: str, message: Request, version: int, *, said: int | None = None) -> Frame:
-    """A request in a version; `said` is the version that its header has, if another."""
+    """Make a request in a version; `said` is the version in its header, if another."""
     kind = type(message)
     tags = b"\0" if version in kind.FLEXIBLE else b""
     header = request_header(kind.API_KEY, version if said is None else said)

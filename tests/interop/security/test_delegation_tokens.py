@@ -25,7 +25,7 @@ MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 class Token(NamedTuple):
-    """As the tool prints it."""
+    """A token, as printed by the tool."""
 
     token_id: str
     hmac: str
@@ -50,7 +50,7 @@ class Client:
         return self._run(mechanism, f'{SCRAM} {who} tokenauth="true";', tool, *arguments)
 
     def create(self, name: str, *arguments: str) -> Token:
-        """Have the tool create a token."""
+        """Create a token with the tool."""
         made = self.as_user(
             name, "delegation-tokens", "--create", "--max-life-time-period", "-1", *arguments
         )

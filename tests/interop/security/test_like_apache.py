@@ -36,7 +36,7 @@ SEED = int(os.environ.get("DUEL_SEED", "1"))
 def fight(
     both: tuple[Contestant, Contestant], steps: int, is_known: Callable[[Difference], bool]
 ) -> None:
-    """Nothing is answered differently, and about two in three requests are refused."""
+    """Check that no answer differs, and that about two in three requests are refused."""
     try:
         for one in both:
             one.process.start()

@@ -48,7 +48,7 @@ def other(
 
 
 def link_to(other: SecuredBroker, mechanism: str, password: str) -> BrokerLink:
-    """As the broker makes it, by its configuration."""
+    """Make a link as the broker does, by its configuration."""
     module = login_modules()[mechanism].replace(PASSWORDS[ADMIN], password)
     config = stated(
         {

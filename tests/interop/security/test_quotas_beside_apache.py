@@ -49,14 +49,14 @@ NEVER_REST = 1e9
 WINDOW_MS = 1000
 ONE_A_SECOND = 1.0
 SPARE_MS = 1500
-"""By how much two brokers' clocks may be apart where time counts that passes meanwhile."""
+"""Tolerance between two brokers' clocks where elapsed time counts."""
 TIMEOUT_SECONDS = 60
 
 Entity = dict[str, str | None]
 
 
 class Caller:
-    """One client id on one connection."""
+    """A client id on one connection."""
 
     def __init__(self, broker: BrokerProcess, client_id: str, host: str = "127.0.0.1") -> None:
         self._client_id = client_id.encode()
@@ -104,7 +104,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[BrokerProces
 def alteration(
     *changes: tuple[Mapping[str, str | None], str, float | None],
 ) -> AlterClientQuotasRequest:
-    """One entry for each."""
+    """Make an alteration with one entry for each."""
     kind = AlterClientQuotasRequest.Entry
     return AlterClientQuotasRequest(
         entries=[

@@ -37,7 +37,7 @@ ROOTS = ("/config/users", "/config/clients", "/config/ips")
 
 
 def nodes(zookeeper: KazooClient, path: str) -> dict[str, bytes]:
-    """All nodes below, with their data."""
+    """Return all znodes below, with their data."""
     found = {}
     for name in zookeeper.get_children(path):
         below = f"{path}/{name}"
@@ -47,7 +47,7 @@ def nodes(zookeeper: KazooClient, path: str) -> dict[str, bytes]:
 
 
 def quotas_of(name: str, value: float | None = 1.0) -> Any:
-    """One for each kind of entity, of this name."""
+    """Return one quota for each kind of entity, of this name."""
     return alteration(
         ({"user": name}, PRODUCE, value),
         ({"user": name, "client-id": "a b/c"}, FETCH, value),

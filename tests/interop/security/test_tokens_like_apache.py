@@ -59,13 +59,13 @@ GRANTS = (
 """Operation, principal it is allowed to, and user it is allowed on."""
 
 Periods = tuple[tuple[int, ...], tuple[int, ...]]
-"""Of renewals and of expiries, in milliseconds."""
+"""Periods of renewals and of expiries, in milliseconds."""
 Shown = dict[int, tuple[str, str, tuple[str, ...], int, int]]
 """Tokens by number: owner, requester, renewers, minutes until expiry and until the end."""
 
 
 class Side:
-    """One broker, and its tokens by the numbers they have at both."""
+    """A broker, and its tokens by the numbers they have at both."""
 
     def __init__(self, contestant: Contestant) -> None:
         self.contestant = contestant
@@ -77,7 +77,7 @@ class Side:
         return self.contestant.users[user].ask(request, version)
 
     def grant(self) -> None:
-        """Have the access control lists."""
+        """Create the access control lists."""
         creations = [
             CreateAclsRequest.Creation(
                 resource_type=ResourceType.USER,
@@ -106,7 +106,7 @@ class Side:
         return (0, *names, *lives)
 
     def wait(self, token_id: str, expiry_ms: int | None) -> None:
-        """Wait until a token is shown so, or no more: Apache's broker hears of it later."""
+        """Wait until a token is described so, or no longer: Apache's broker learns of it later."""
 
         def is_shown() -> bool:
             found = self.ask(SUPER, DescribeDelegationTokenRequest(owners=None), 3).tokens

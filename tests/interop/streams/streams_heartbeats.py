@@ -38,7 +38,7 @@ Beat = StreamsGroupHeartbeatRequest
 
 @dataclass
 class StreamsSide(Side):
-    """One broker, and what the members of its streams group have been told."""
+    """A broker, and the answers to the members of its streams group."""
 
     tasks: dict[str, dict[str, dict[str, list[int]]]] = field(default_factory=dict)
     """Member, kind of task, subtopology, partitions."""
@@ -174,7 +174,7 @@ def missing_topics(answer: Any, prefix: str) -> set[str]:
 
 
 def draw(chance: random.Random, kind: str, prefix: str) -> Step:
-    """One step of an application with a topology of some kind."""
+    """Draw a step of an application with a topology of some kind."""
     what = chance.choices(
         ("heartbeat", "commit", "fetch", "describe", "list", "classic", "delete"),
         (75, 8, 4, 6, 3, 1, 3),

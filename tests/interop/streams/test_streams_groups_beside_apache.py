@@ -88,7 +88,7 @@ def _short(step: Step) -> str:
 
 
 def empty(sides: tuple[StreamsSide, StreamsSide]) -> None:
-    """Have all members leave, and the group deleted."""
+    """Remove all members, and delete the group."""
     for side in sides:
         shown = side.take(Step("describe", {}, 0))["g"]
         for member in MEMBERS:

@@ -148,7 +148,7 @@ def test_transaction_is_terminated_by_its_id(
 def unguarded(
     new_broker: NewBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrokerProcess]:
-    """Return a broker that lets producers write in transactions nobody knows of."""
+    """Return a broker that accepts records of unknown transactions."""
     guard = {"transaction.partition.verification.enable": "false"}
     process = new_broker(tmp_path_factory.mktemp("unguarded"), SHORT_SESSIONS | guard)
     process.start()

@@ -1,1 +1,1 @@
-"""Transactions of stock clients, whoever is killed in their midst: all of each, or nothing."""
+"""Transactions of stock clients, atomic under kills of brokers and clients."""

@@ -1,4 +1,4 @@
-"""Consume, transform, produce: exactly once, though everybody is killed again and again.
+"""Consume, transform, produce: exactly once, under repeated kills of all processes.
 
 Copiers of several makes copy the same source, each into a target of its own, at the same time; the
 broker and the copiers are killed (kill -9) while they work, and started again.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PARTITIONS = 2
 RECORDS = 1000
-"""In each partition of the source."""
+"""Records in each partition of the source."""
 
 BROKER_KILLS = 1 if against_apache() else 3
 COPY_SECONDS = 400.0
@@ -64,7 +64,7 @@ def python_copier(client: str, bootstrap: str, directory: Path) -> Restarted:
 
 @pytest.fixture
 def copiers(own_broker: BrokerProcess, tmp_path: Path) -> Iterator[list[Restarted]]:
-    """Fill the source and start everybody."""
+    """Fill the source and start all copiers."""
     own_broker.start()
     bootstrap = own_broker.bootstrap
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})

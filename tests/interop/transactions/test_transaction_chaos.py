@@ -72,7 +72,7 @@ class Told:
 
 
 class Writer:
-    """One transactional id, through all its lives."""
+    """A transactional id, through all its restarts."""
 
     def __init__(self, name: str, bootstrap: str, directory: Path) -> None:
         options = TransactorOptions(WRITERS[name], bootstrap, name, tuple(TOPICS), PARTITIONS)
@@ -148,7 +148,7 @@ def of(writer: Writer, records: list[Record]) -> list[Record]:
 
 
 def check_ledger(writer: Writer, ledger: dict[int, list[Record]]) -> None:
-    """Compare all there is of a writer with what it said."""
+    """Compare all records of a writer with its report."""
     seen = {value for records in ledger.values() for _, value in records}
     wanted: dict[int, list[Record]] = {partition: [] for partition in ledger}
     for transaction in writer.told().values():

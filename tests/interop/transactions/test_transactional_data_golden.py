@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GOLDEN = Path(__file__).parents[2] / "broker" / "coordinators" / "golden" / "data"
 SCRIPTS = sorted(GOLDEN.glob("*.txt"))
 FILES = GOLDEN / "files.dump"
-"""Of the topics of the scripts, as Apache Kafka 4 leaves them."""
+"""Files of the scripts' topics, as Apache Kafka 4 leaves them."""
 TOPICS = ("marks", "reads", "verify")
 MADE_UP_IDS = range(1000, 2000)
 """Producer ids that the scripts choose; the others are the broker's, and left out."""

@@ -40,7 +40,7 @@ SETTINGS = {
     "group.consumer.assignment.interval.ms": "100",
     "offsets.topic.num.partitions": "3",
 }
-"""Of the broker: the dead are missed soon."""
+"""Settings of the broker that detect dead members soon."""
 
 
 class Ledger:
@@ -150,12 +150,12 @@ class LoadedGroup:
         self._sender.start()
 
     def join(self, protocol: str, pattern: str = "") -> LoadedMember:
-        """Have one more member."""
+        """Add a member."""
         self.members.append(LoadedMember(self, protocol, pattern))
         return self.members[-1]
 
     def leave(self, member: LoadedMember) -> None:
-        """Have a member leave."""
+        """Remove a member."""
         self.members.remove(member)
         member.leave()
 
@@ -165,7 +165,7 @@ class LoadedGroup:
         eventually(lambda: self.ledger.count() >= before + count)
 
     def settle(self) -> None:
-        """Wait until all partitions are owned, each by one member, and nobody has none."""
+        """Wait until all partitions are owned, each by one member, and every member has one."""
 
         def is_settled() -> bool:
             owned = [set(member.owned) for member in self.members]
@@ -174,7 +174,7 @@ class LoadedGroup:
         eventually(is_settled)
 
     def check(self) -> None:
-        """Have everything read and committed, and find nothing lost or given after its commit."""
+        """Read and commit everything; check that nothing was lost or delivered after its commit."""
         self._is_over.set()
         self._sender.join(CALL_SECONDS)
         assert not self._sender.is_alive(), "the producer does not end"

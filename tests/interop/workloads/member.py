@@ -245,7 +245,7 @@ class Leave:
 
 
 def main() -> None:
-    """Poll until told to leave, and say what happens."""
+    """Poll until told to leave, and print the events."""
     options = MemberOptions(**json.loads(sys.argv[1]))
     logging.basicConfig(level=logging.WARNING)
     leave = Leave()

@@ -22,7 +22,7 @@ POLL_SECONDS = 0.02
 
 
 class MemberProcess:
-    """One running member; its assignment and records are those it printed so far."""
+    """A running member; its assignment and records are those it printed so far."""
 
     def __init__(self, options: MemberOptions) -> None:
         self.options = options
@@ -52,7 +52,7 @@ class MemberProcess:
         assert code == 0, f"member ended with {code}: {self.errors()}"
 
     def kill(self) -> None:
-        """End it, if it still runs, so that nothing is said to the broker; closes its pipes."""
+        """Kill it, if it still runs, so that it sends nothing to the broker; close its pipes."""
         self._process.kill()
         self._process.wait()
         self._finish()

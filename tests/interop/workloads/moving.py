@@ -128,7 +128,7 @@ class Copier(threading.Thread):
 
 
 def values_in(bootstrap: str, topic: str, isolation: str) -> list[bytes]:
-    """All that a topic shows, sorted."""
+    """Return all values visible in a topic, sorted."""
     with closing(ConfluentReader(bootstrap, topic, "auditors", isolation)) as reader:
         return sorted(value for _, _, value in visible(reader))
 

@@ -53,7 +53,7 @@ class Manner:
     sizes: tuple[int, int]
     """Least and greatest length of a value."""
     most_records: int = 3
-    """In one batch."""
+    """Bound on the records of a batch."""
 
 
 @dataclass(slots=True)

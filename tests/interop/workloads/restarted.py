@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Restarted:
-    """One job, by its command; what it says of all its runs is in one file."""
+    """A job, by its command; the output of all its runs is in one file."""
 
     def __init__(self, name: str, command: Sequence[str], output: Path) -> None:
         self.name = name

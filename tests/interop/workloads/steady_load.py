@@ -23,7 +23,7 @@ DELIVERY_MS = 120_000
 JAVA = Path(__file__).parents[1] / "java" / "SteadyLoad.java"
 
 Placed = tuple[int, int, bytes]
-"""Partition, offset (-1 if the client was not told) and value."""
+"""Partition, offset (-1 if unacknowledged) and value."""
 
 
 class Target(NamedTuple):
@@ -49,7 +49,7 @@ class Load(Protocol):
         """Send no more; wait until everything is acknowledged, or has failed."""
 
     def stop(self) -> None:
-        """End, whatever is under way; it may have been finished."""
+        """End, despite work under way; it may have been finished."""
 
 
 class ConfluentLoad:
@@ -87,7 +87,7 @@ class ConfluentLoad:
         self._thread.join()
 
     def stop(self) -> None:
-        """End, whatever is under way; it may have been finished."""
+        """End, despite work under way; it may have been finished."""
         self._is_stopped.set()
         self._producer.purge()
 
@@ -157,7 +157,7 @@ class JavaLoad:
         self._thread.join()
 
     def stop(self) -> None:
-        """End, whatever is under way; it may have been finished."""
+        """End, despite work under way; it may have been finished."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

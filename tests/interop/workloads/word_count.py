@@ -34,7 +34,7 @@ def lines(chapter: int) -> list[str]:
 
 
 class Options(NamedTuple):
-    """Of the application."""
+    """Options of the application."""
 
     protocol: str = "classic"
     threads: int = 1
@@ -42,7 +42,7 @@ class Options(NamedTuple):
 
 
 class WordCount:
-    """The application, what it was given so far, and what it has said."""
+    """The application, its input so far, and its output."""
 
     def __init__(self, bootstrap: str, directory: Path, options: Options) -> None:
         self._bootstrap = bootstrap
@@ -78,11 +78,11 @@ class WordCount:
         confluent.produce(self._bootstrap, "lines", rows, sending)
 
     def wait_for(self, words: int) -> None:
-        """Wait until it has told that many counts."""
+        """Wait until it has printed that many counts."""
         eventually(lambda: self._listen() >= words, COUNT_SECONDS)
 
     def has_counted_once(self) -> bool:
-        """Say whether it has told 1, 2, 3 and so on of each word, in this order."""
+        """Return whether it has printed 1, 2, 3 and so on of each word, in this order."""
         wanted = {word.encode(): list(range(1, n + 1)) for word, n in self.given.items()}
         return self.told == wanted
 

@@ -174,7 +174,7 @@ def test_too_many_keys_are_cleaned_in_several_goes(tmp_path: Path) -> None:
 
 
 class Outdated(list[ProducedBatch]):
-    """Batches of a producer that begins a new epoch as soon as somebody has looked at them."""
+    """Batches of a producer that begins a new epoch as soon as they were read."""
 
     producer: StoredProducer
 

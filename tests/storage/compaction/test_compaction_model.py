@@ -261,7 +261,7 @@ class CompactedLogLife(RuleBasedStateMachine):
                 batch.horizon_ms = self.now_ms + RETENTION_MS
 
     def _read(self, *, is_read_committed: bool = False) -> list[Record]:
-        """All records, read as a consumer does: from where the last batch ended."""
+        """Return all records, read as a consumer does: from where the last batch ended."""
         upper = self.log.last_stable_offset if is_read_committed else self.end
         found: list[Record] = []
         offset = 0
@@ -280,7 +280,7 @@ class CompactedLogLife(RuleBasedStateMachine):
         return found
 
     def _is_skipped(self, producer_id: int, offset: int) -> bool:
-        """As consumers do: data between the first offset of an aborted transaction and its end."""
+        """Return whether consumers skip the offset, within an aborted transaction, to its end."""
         return any(
             aborted.producer_id == producer_id
             and aborted.first_offset <= offset < aborted.last_offset

@@ -1,4 +1,4 @@
-"""While the disk takes in a new segment, the next is written; each is told when it is there."""
+"""While the disk syncs a new segment, the next is written; each is reported when synced."""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ def die_in_each_swap(tmp_path: Path, hints: LoadHints) -> Iterator[Path]:
 
 
 def test_a_segment_that_apache_was_about_to_split_stays_whole(tmp_path: Path) -> None:
-    """It names the later half first; until the earlier one has its name, nothing is replaced."""
+    """The later half is renamed first; until the earlier one has its name, nothing is replaced."""
     hints = write_dirty_log(tmp_path / "model")
     log = opened(tmp_path / "model", hints, LocalFileSystem())
     first, second, *rest = log.segments.base_offsets
@@ -265,7 +265,7 @@ def latest(records: list[tuple[int, bytes | None, bytes | None]]) -> dict[bytes 
 def test_a_start_that_dies_while_it_finishes_a_swap_is_finished_by_the_next(
     tmp_path: Path, suffix: str
 ) -> None:
-    """Until the file with `suffix` has its name, what is left is a promise."""
+    """Until the file with `suffix` has its name, the swap is unfinished."""
     hints = write_dirty_log(tmp_path)
     log = opened(tmp_path, hints, LocalFileSystem())
     compact(log, LATER_MS)

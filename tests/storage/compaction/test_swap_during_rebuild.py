@@ -1,4 +1,4 @@
-"""A segment is compacted while its damaged `.delays` is made anew: the compacted one stands."""
+"""A segment is compacted while its damaged `.delays` is rebuilt: the compacted one stands."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def delay_indexes(log: Log) -> dict[str, bytes]:
 
 
 def rebuilding(log: Log, base_offset: int) -> Iterator[None]:
-    """As `rebuild_delays` does it; others have their turn between two steps."""
+    """Rebuild as `rebuild_delays` does; other work runs between two steps."""
     rebuild = log.delays.rebuild(base_offset)
     try:
         while not rebuild.is_over:
@@ -145,7 +145,7 @@ def test_a_segment_that_is_swapped_at_any_step_of_a_rebuild_keeps_its_new_index(
 
 
 def check(log: Log, records: list[Any], point: Any) -> None:
-    """Nothing was lost that counts, and the index says what the log does."""
+    """Check that nothing that counts was lost, and that the index matches the log."""
     check_index(log)
     assert log.delays.point() == point
     assert log.delays.waiting_at(0) is not None

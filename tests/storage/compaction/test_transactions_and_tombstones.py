@@ -35,7 +35,7 @@ COMMIT, ABORT = ControlType.COMMIT, ControlType.ABORT
 
 
 class Seen(NamedTuple):
-    """One batch: where it begins, how many records are left, and what it is."""
+    """A batch: its base offset, the number of records left, and its kind."""
 
     base_offset: int
     records: int
@@ -64,12 +64,12 @@ def transaction(log: Log, outcome: ControlType, sequence: int, **values: str) ->
 
 
 def forget_producers(log: Log) -> None:
-    """They were away for so long that nobody waits for their sequence numbers any more."""
+    """Expire the producers, whose sequence numbers no longer matter."""
     assert sum(log.producers.expire(NOW_MS * 2, 1)) >= 0
 
 
 def dirty(log: Log) -> None:
-    """One more batch in a segment of its own, so that there is something to clean."""
+    """Add a batch in a segment of its own, so that there is something to clean."""
     put(log, other="value")
     log.roll(NOW_MS)
 
@@ -80,7 +80,7 @@ def log(tmp_path: Path) -> Log:
 
 
 def test_markers_are_not_compared_by_key(log: Log) -> None:
-    """All commits have the same one."""
+    """All commit markers have the same key."""
     for number in range(3):
         transaction(log, COMMIT, number, **{f"k{number}": "v"})
     dirty(log)

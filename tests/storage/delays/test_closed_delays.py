@@ -1,4 +1,4 @@
-"""Delay indexes after a clean stop: what is missing or too short is noticed, and made anew."""
+"""Delay indexes after a clean stop: missing or short ones are detected, and rebuilt."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_delay_indexes_left_by_the_previous_version_are_checked_once(
 
 
 def test_the_previous_version_ignores_the_lines_on_delay_indexes(data: Path) -> None:
-    """It looks lines up by the names of directories, and has all of a line for one."""
+    """It looks lines up by directory name, and takes all of a line for one."""
     lines = (data / FILE).read_bytes().splitlines()[1:]
     names = [line.split(b" ", 1)[0] for line in lines]
 

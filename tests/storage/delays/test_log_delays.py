@@ -210,7 +210,7 @@ def test_retention_keeps_delayed_records_and_those_after_them(tmp_path: Path) ->
 
 
 def test_a_delivery_that_is_not_committed_makes_nothing_needless(tmp_path: Path) -> None:
-    """It may be cut off, and then what it has delivered waits again."""
+    """It may be truncated, and then the records it delivered wait again."""
     config = dataclasses.replace(DELAYING, retention_ms=1)
     log = new_log(tmp_path, config)
     first = append(log, delayed(1)).first_offset

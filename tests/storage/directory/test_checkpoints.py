@@ -103,7 +103,7 @@ def test_meta_properties_of_kraft_are_understood() -> None:
 
 
 def test_a_number_that_is_cut_off_is_not_taken_for_a_smaller_one() -> None:
-    """After a power failure; a leader once told its followers to cut at 2, for 240."""
+    """After a power failure; a leader once made its followers truncate to 2, for 240."""
     whole = encode_offsets({("flights", 0): 240})
 
     for length in range(1, len(whole)):

@@ -103,7 +103,7 @@ def started(data: Path, filesystem: LocalFileSystem | None = None) -> Iterator[L
 
 
 def facts(log: Log) -> dict[str, object]:
-    """All that one can know of a log."""
+    """Return all observable state of a log."""
     segments = [
         (
             each.base_offset,
@@ -189,7 +189,7 @@ def test_a_start_removes_the_file_and_the_clean_shutdown_mark(data: Path) -> Non
 
 
 def another_broker_stops_cleanly(data: Path) -> None:
-    """Apache Kafka takes the mark away and makes it anew; what it does not know stays."""
+    """Stop as Apache Kafka does: it removes the mark, makes it again, and keeps unknown files."""
     content = (data / MARK).read_bytes()
     (data / MARK).unlink()
     (data / MARK).write_bytes(content)

@@ -30,7 +30,7 @@ JAVA_TIMEOUT_SECONDS = 250
 
 
 def fill(directory: Path) -> Log:
-    """All codecs, an idempotent producer, a new epoch, committed and aborted transactions."""
+    """Fill with all codecs, an idempotent producer, a new epoch, both ends of transactions."""
     log = new_log(directory, CONFIG)
     for index in range(200):
         records = [NewRecord(NOW_MS + index * 10, b"key", b"v" * 50) for _ in range(5)]

@@ -66,7 +66,7 @@ class OneSegment:
         self.write()
 
     def write(self) -> None:
-        """Have the file hold all batches."""
+        """Write all batches to the file."""
         with open(self.path, "wb") as file:  # noqa: PTH123
             file.write(self.data)
 

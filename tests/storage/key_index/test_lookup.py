@@ -234,7 +234,7 @@ def test_compaction_removes_key_indexes_of_replaced_segments(tmp_path: Path) -> 
 
 
 def test_a_key_index_of_a_segment_compacted_by_others_is_not_used(tmp_path: Path) -> None:
-    """As when Apache Kafka, which does not know it, has compacted the log."""
+    """Apache Kafka, for example, does not know the index and leaves it when it compacts."""
     log = new_log(tmp_path, COMPACTED)
     for number in range(100):
         append(log, keyed([(b"key-%d" % (number % 30), b"%d" % number)]))

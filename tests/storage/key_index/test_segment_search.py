@@ -51,7 +51,7 @@ queries = st.builds(
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So small that a few batches fill many blocks, and several parts."""
+    """Blocks so small that a few batches fill many of them, and several parts."""
     monkeypatch.setattr(index_builder, "BLOCK_BYTES", 150)
     monkeypatch.setattr(index_builder, "PART_ENTRIES", 10)
 

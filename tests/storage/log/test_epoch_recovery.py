@@ -1,4 +1,4 @@
-"""Leader epochs after a crash: what the batches of the log contradict is made anew from them."""
+"""Leader epochs after a crash: those that the batches contradict are rebuilt from these."""
 
 from __future__ import annotations
 

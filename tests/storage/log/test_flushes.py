@@ -126,7 +126,7 @@ class CountedFileSystem(LocalFileSystem):
 
 
 class CountedFile(LocalFile):
-    """One of its files."""
+    """A file that notes its syncs."""
 
     def __init__(self, descriptor: int, name: str, synced: list[str]) -> None:
         super().__init__(descriptor)

@@ -51,7 +51,7 @@ class Case:
 
     config: TopicConfig
     start: int = 0
-    """To which DeleteRecords moves the log start first."""
+    """Offset to which DeleteRecords moves the log start first."""
     now_ms: int = NOW_MS
 
 
@@ -94,7 +94,7 @@ def log_of(directories: LogDirectories) -> Log:
 
 
 def batches(log: Log) -> dict[int, bytes]:
-    """All batches by where they end."""
+    """Return all batches by their end."""
     result = {}
     for data in log.read_batches(log.log_start_offset, log.log_end_offset):
         result[int.from_bytes(data[:8], "big") + int.from_bytes(data[23:27], "big")] = bytes(data)
@@ -102,7 +102,7 @@ def batches(log: Log) -> dict[int, bytes]:
 
 
 def live(directories: LogDirectories, case: Case) -> Iterator[int]:
-    """One round of retention; yields the log start after what was promised to somebody."""
+    """Run one round of retention; yield the log start after each acknowledged step."""
     log = log_of(directories)
     if case.start:
         log.advance_log_start_offset(case.start)
@@ -135,7 +135,7 @@ def die(directory: Path, case: Case, steps: int) -> tuple[int, bool]:
 
 
 def die_starting(directory: Path, config: TopicConfig, steps: int) -> bool:
-    """Start and die after `steps` steps; tells whether it did."""
+    """Start and die after `steps` steps; return whether it died."""
     filesystem = MortalFileSystem()
     directories = open_directories(directory, disk=Disk(filesystem))
     filesystem.steps = steps

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NoNewFiles(LocalFileSystem):
-    """A disk that is full for new files once it is told."""
+    """A disk that is full for new files on demand."""
 
     is_full = False
 

@@ -1,4 +1,4 @@
-"""Logs that begin anew when they are loaded: what is said of it, and how old they are."""
+"""Logs that are reset when they are loaded: their log lines, and their age."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ CONFIG = dataclasses.replace(SMALL, segment_bytes=600, index_interval_bytes=100)
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
-    """One batch of the model."""
+    """A batch of the model."""
 
     offset: int
     count: int

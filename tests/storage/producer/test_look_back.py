@@ -1,4 +1,4 @@
-"""Offsets by time against a model that walks all records, whatever happened to the log.
+"""Offsets by time against a model that walks all records, across all changes of the log.
 
 Timestamps in any order, of the producers and of the appends; batches that compaction has thinned
 out, gaps between them; rolls, truncation, deleted records with the log start inside a batch, clean

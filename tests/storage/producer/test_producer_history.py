@@ -1,4 +1,4 @@
-"""After a start all of a producer's last five batches are known, though a snapshot has only one.
+"""A producer's last five batches are known after a start, though a snapshot has only one.
 
 A client with five requests under way repeats them all when it has lost the answers with the broker.
 """

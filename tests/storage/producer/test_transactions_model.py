@@ -33,14 +33,14 @@ PRODUCERS = st.integers(0, 3)
 
 @dataclass(frozen=True)
 class Appended:
-    """One batch as the model knows it."""
+    """A batch as the model knows it."""
 
     first: int
     last: int
     producer_id: int
     is_transactional: bool
     ends: bool | None = None
-    """Of a marker: whether it commits."""
+    """Whether a marker commits."""
 
 
 class TransactionsMachine(RuleBasedStateMachine):

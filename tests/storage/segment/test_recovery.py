@@ -1,4 +1,4 @@
-"""Starting after a crash: what is kept, what is cut, what is rebuilt, and what is said about it."""
+"""Recovery after a crash: records kept and truncated, files rebuilt, and the notes about them."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Scene(NamedTuple):
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
-    """Both brokers have the same topics, and neither runs."""
+    """Return both brokers, stopped, with the same topics."""
     port = free_port()
     apache = apache_4(tmp_path / "apache", logs.SETTINGS, port=port)
     found = Scene(apache, ours(tmp_path / "ours", logs.SETTINGS, port=port), [])
@@ -83,7 +83,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def downgrade(scene: Scene, writer: BrokerProcess) -> None:
-    """Have the writer downgrade the group and die.
+    """Make the writer downgrade the group and die.
 
     The members are frozen then: otherwise a heartbeat might tell them to rebalance.
     """
@@ -127,7 +127,7 @@ def committed(admin: AdminClient) -> list[int]:
 
 @pytest.mark.parametrize("makes", ["ours apache", "apache ours", "ours ours"])
 def test_members_of_a_downgraded_group_go_on(scene: Scene, makes: str) -> None:
-    """In a stable group the partitions of the one that left wait for the next to join."""
+    """In a stable group the partitions of a member that left wait for the next to join."""
     writer, loader = (getattr(scene, make) for make in makes.split())
     state = "PREPARING_REBALANCING" if loader is scene.ours else "STABLE"
     downgrade(scene, writer)

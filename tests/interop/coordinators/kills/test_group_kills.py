@@ -62,7 +62,7 @@ def test_no_record_is_lost_or_delivered_again_after_its_commit(
 
 
 def change(group: LoadedGroup, chance: random.Random, protocol: str) -> None:
-    """Have a member leave or join, or both at once; one always stays."""
+    """Make a member leave or join, or both at once; one always stays."""
     if len(group.members) == MOST_MEMBERS or (len(group.members) > 1 and chance.random() < 0.5):
         group.leave(chance.choice(group.members))
     if len(group.members) == 1 or chance.random() < 0.5:

@@ -1,4 +1,4 @@
-"""kill -9 at each record that a group has its coordinator write: before anybody is told of it.
+"""kill -9 at each record that a group's coordinator writes, before any answer about it.
 
 The broker kills itself at a step that `failpoints` names, is started again, and the same clients go
 on: all that is sent is read, and what was committed stays so.

@@ -99,7 +99,7 @@ def send(broker: BrokerProcess, name: str, turn: str) -> set[str]:
 
 
 def read(tools: Tools, broker: BrokerProcess, name: str, *more: str) -> set[str]:
-    """Have a share consumer accept what comes."""
+    """Accept records by a share consumer."""
     said = tools.run(
         *("console-share-consumer", "--bootstrap-server", broker.bootstrap, "--topic", name),
         *("--group", name, *more),

@@ -34,7 +34,7 @@ LEAVING = -1
 
 
 class Step(NamedTuple):
-    """One request, as it is drawn: topics by name."""
+    """A drawn request: topics by name."""
 
     kind: str
     fields: dict[str, Any]
@@ -42,7 +42,7 @@ class Step(NamedTuple):
 
 @dataclass
 class Side:
-    """One broker, and what its members have been told."""
+    """A broker, and the answers to its members."""
 
     asks: Principal
     topics: dict[str, UUID]

@@ -71,7 +71,7 @@ def test_tools_see_and_change_groups_as_on_apache(tmp_path: Path) -> None:
 
 
 def walk(tools: Tools, bootstrap: str, directory: Path) -> list[object]:
-    """Read with a share consumer, then do what administrators do; what each step said."""
+    """Read with a share consumer, then act as an administrator; return the output of each step."""
     server = ("--bootstrap-server", bootstrap)
     tools.check("topics", *server, "--create", "--topic", TOPIC, "--partitions", "1")
     tools.check("console-producer", *server, "--topic", TOPIC, stdin="\n".join(LINES) + "\n")

@@ -95,7 +95,7 @@ def test_drawn_requests_are_answered_as_by_apache(sides: tuple[Side, Side], seed
 
 
 def empty(side: Side) -> None:
-    """Have all members leave, and the group deleted."""
+    """Remove all members, and delete the group."""
     for member in MEMBERS:
         side.take(Step("heartbeat", {"member": member, "epoch": -1, "ahead": 0, "topics": None}))
     assert side.take(Step("delete", {})) in (0, 69)

@@ -86,7 +86,7 @@ def run(
     key_table: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Outcome:
-    """Have a tool create a topic as a principal."""
+    """Create a topic with a tool, as a principal."""
     option = f"-Djava.security.krb5.conf={kerberized.kdc.config}"
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", option)
     path = kerberized.kdc.directory / "client.properties"

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.java]
 LIFETIME_MS = 1500
 RECORDS = 900
 A_SECOND = 150
-"""So sending takes four lifetimes."""
+"""Rate at which sending takes four lifetimes."""
 ANSWER_SECONDS = 60.0
 
 

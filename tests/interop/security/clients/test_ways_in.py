@@ -35,8 +35,8 @@ WORDS = {confluent: "librdkafka", kcat: "librdkafka", kafka_python: "kafka_pytho
 each_way = pytest.mark.parametrize("access", WAYS_IN, ids=str)
 
 REFUSED = "invalid credentials with SASL mechanism SCRAM"
-"""To kcat, whose librdkafka is older than 2.6.1 and sends its nonce twice: brokers since 3.7.2 look
-at that (CVE-2024-56128)."""
+"""Error of kcat, whose librdkafka is older than 2.6.1 and sends its nonce twice: brokers since
+3.7.2 check that (CVE-2024-56128)."""
 
 
 def _settings(client: ModuleType, access: Access, realm: Realm) -> Settings:
@@ -134,7 +134,7 @@ def test_client_without_a_certificate_is_refused_by_tls(
 
 
 def _refusal(secured: SecuredBroker, access: Access, keys: Settings) -> str:
-    """The name of the first error that librdkafka tells of."""
+    """Return the name of librdkafka's first error."""
     errors: list[str] = []
     told: Settings = {"error_cb": lambda error: errors.append(error.name()), "log_level": 0}
     admin = AdminClient({"bootstrap.servers": secured.bootstrap(access), **keys, **told})

@@ -123,7 +123,7 @@ class Pair(NamedTuple):
         return apache, own
 
     def agree(self, answers: Callable[[], tuple[Any, Any]]) -> None:
-        """Give Apache's broker the moment in which it hears of its own changes."""
+        """Give Apache's broker the moment in which it learns of its own changes."""
         with contextlib.suppress(AssertionError):
             eventually(lambda: operator.eq(*answers()), AGREED_SECONDS)
         apache, own = answers()

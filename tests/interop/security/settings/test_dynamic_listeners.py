@@ -74,14 +74,14 @@ def is_refused(port: int) -> bool:
 
 
 def brokers_at(server: str, **settings: str) -> dict[int, int]:
-    """Ports of the brokers that a client is told of there, by id; none if it gets no answer."""
+    """Return the brokers' ports that a client gets there, by id; none without an answer."""
     admin = AdminClient({"bootstrap.servers": server, "log_level": 0, **settings})
     found = admin.list_topics(timeout=TIMEOUT_SECONDS).brokers
     return {number: one.port for number, one in found.items()}
 
 
 def send(server: str, count: int, **settings: Any) -> None:
-    """Have records acknowledged by all replicas in sync."""
+    """Produce records acknowledged by all replicas in sync."""
     producer = Producer({"bootstrap.servers": server, "log_level": 0, **settings})
     failures: list[object] = []
     for number in range(count):

@@ -58,7 +58,7 @@ def broker(realm: Realm, tmp_path: Path, metrics_port: int) -> Iterator[SecuredB
 
 
 def log_in(broker: SecuredBroker, mechanism: str, password: str) -> None:
-    """Right or wrong: what matters is what is said of it."""
+    """Log in, with a right or wrong password: only the log matters."""
     client: dict[str, str | int | float | bool] = {
         "bootstrap.servers": broker.ports.bootstrap("SASL_PLAINTEXT"),
         "security.protocol": "SASL_PLAINTEXT",

@@ -60,7 +60,7 @@ def lists(*elements: str) -> Draw:
 
 
 def words(*choices: str) -> Draw:
-    """One of some words."""
+    """Draw one of some words."""
     return lambda chance: chance.choice(choices)
 
 

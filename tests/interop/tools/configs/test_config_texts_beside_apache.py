@@ -63,7 +63,7 @@ def both(sides: Sides, request: Request, version: int) -> tuple[Any, Any]:
 
 
 def described(client: Principal, kind: int, names: Iterable[str], keys: Iterable[str]) -> Any:
-    """Values, and what is said of them, by resource and key."""
+    """Return the described values and their attributes, by resource and key."""
     resource = DescribeConfigsRequest.Resource
     asked = [
         resource(resource_type=kind, resource_name=name, configuration_keys=list(keys))
@@ -81,7 +81,7 @@ def described(client: Principal, kind: int, names: Iterable[str], keys: Iterable
 
 
 def agree(sides: Sides, kind: int, names: Iterable[str], keys: Mapping[str, Any]) -> Any:
-    """Have both described the same, in the end; return it."""
+    """Wait until both describe the same; return it."""
 
     def descriptions() -> list[Any]:
         return [described(client, kind, names, keys) for client in sides]
@@ -94,7 +94,7 @@ def agree(sides: Sides, kind: int, names: Iterable[str], keys: Mapping[str, Any]
 
 
 def alter(sides: Sides, kind: int, name: str, texts: Mapping[str, str | None]) -> None:
-    """Have both take a change, or refuse it alike."""
+    """Make a change at both, accepted or refused alike."""
     configs = [
         Change.Config(name=key, config_operation=DELETE if text is None else SET, value=text)
         for key, text in texts.items()
