@@ -13,6 +13,9 @@ METADATA_TOPIC_UUID = UUID(int=1)
 
 UUID_BYTES = 16
 
+_RESERVED = 100
+"""Ids below this are no directory's: 0 to 2 have meanings (KIP-858), the others may get some."""
+
 
 def to_base64(value: UUID) -> str:
     """Text form in `partition.metadata`, `meta.properties` and znodes: 22 characters, unpadded."""
@@ -38,3 +41,8 @@ def from_random_bytes(raw: bytes) -> UUID:
 def is_usable(value: UUID) -> bool:
     """Return whether a topic may have this id: not reserved, no leading dash (`randomUuid`)."""
     return value not in (ZERO_UUID, METADATA_TOPIC_UUID) and not to_base64(value).startswith("-")
+
+
+def is_reserved(value: UUID) -> bool:
+    """Whether no log directory may have this id (`DirectoryId.reserved`)."""
+    return value.int < _RESERVED

@@ -131,8 +131,11 @@ class FileSystem(Protocol):
     def read(self, path: str) -> bytes:
         """Return a whole file."""
 
-    def replace(self, path: str, data: bytes, *, sync: bool) -> None:
-        """Put a whole file in place at once: a reader or a crash sees the old or the new one."""
+    def replace(self, path: str, data: bytes, *, sync: bool, mode: int = READ_MODE) -> None:
+        """Put a whole file in place at once: a reader or a crash sees the old or the new one.
+
+        `mode` says who may read it, from its first byte on.
+        """
 
     def make_directory(self, path: str) -> None:
         """Create a directory and its parents; it may exist."""
@@ -307,14 +310,16 @@ class LocalFileSystem:
         finally:
             os.close(descriptor)
 
-    def replace(self, path: str, data: bytes, *, sync: bool) -> None:
+    def replace(self, path: str, data: bytes, *, sync: bool, mode: int = READ_MODE) -> None:
         """Write beside, then rename over."""
         # A name of its own: two threads may replace the same file, and the last one wins.
         beside = f"{path}.{next(_replacements)}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         # Opened first: should descriptors run out, the old file is still there.
         directory = self._open_directory(os.path.dirname(path)) if sync else None  # noqa: PTH120
-        file = LocalFile(os.open(beside, flags, READ_MODE))
+        if mode != READ_MODE:
+            self.remove(beside)  # one that a crash left need not be writable
+        file = LocalFile(os.open(beside, flags, mode))
         file.write_at(0, data)
         if sync:
             file.sync()

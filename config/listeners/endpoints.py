@@ -57,7 +57,7 @@ class Listeners:
 def read_listeners(config: BrokerConfig) -> Listeners:
     """Make endpoints out of the listener keys; raise ConfigError where they do not fit together."""
     bound = bound_endpoints(config)
-    _refuse_shared_ports(bound)
+    refuse_shared_ports(bound)
     advertised = (
         _endpoints("advertised.listeners", config.advertised_listeners, config)
         if config.advertised_listeners
@@ -91,7 +91,8 @@ def read_address_limits(config: BrokerConfig) -> dict[str, int]:
     return limits
 
 
-def _protocol_map(text: str) -> dict[str, str]:
+def protocol_map(text: str) -> dict[str, str]:
+    """The security protocol of each listener in `listener.security.protocol.map`, by name."""
     protocols: dict[str, str] = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
         name, _, protocol = (part.strip() for part in pair.partition(":"))
@@ -104,7 +105,7 @@ def _protocol_map(text: str) -> dict[str, str]:
 
 def _endpoints(key: str, texts: Sequence[str], config: BrokerConfig) -> tuple[Endpoint, ...]:
     """Read the listeners of a key but for those of Raft controllers, as Apache's brokers do."""
-    protocols = _protocol_map(config.listener_security_protocol_map)
+    protocols = protocol_map(config.listener_security_protocol_map)
     of_controllers = {name.upper() for name in config.controller_listener_names}
     shown = ",".join(texts)
     ours = [text for text in texts if text and _name(text) not in of_controllers]
@@ -139,7 +140,8 @@ def _endpoint(key: str, text: str, protocols: dict[str, str]) -> Endpoint:
     return Endpoint(name, protocols[name], host, port)
 
 
-def _refuse_shared_ports(bound: tuple[Endpoint, ...]) -> None:
+def refuse_shared_ports(bound: tuple[Endpoint, ...]) -> None:
+    """Raise ConfigError if two listeners want one port, unless one is IPv4 and the other IPv6."""
     counts = Counter(endpoint.port for endpoint in bound if endpoint.port)
     for port, count in counts.items():
         versions = {_ip_version(endpoint.host) for endpoint in bound if endpoint.port == port}

@@ -120,7 +120,7 @@ class LogDirectories:
         """Hold the identity of the broker against the directories', and write it where none is."""
         self.identity.require(broker_id, cluster_id)
         self.identity = MetaProperties(broker_id, cluster_id)
-        content = meta_properties.encode(broker_id, cluster_id, now_ms)
+        content = meta_properties.encode(self.identity, now_ms)
         for directory in self._unidentified:
             if directory.failure is None:
                 with directory:

@@ -61,9 +61,9 @@ class ExhaustedFileSystem(LocalFileSystem):
         self.take()
         return super().read(path)
 
-    def replace(self, path: str, data: bytes, *, sync: bool) -> None:
+    def replace(self, path: str, data: bytes, *, sync: bool, mode: int = READ_MODE) -> None:
         self.take()
-        super().replace(path, data, sync=False)
+        super().replace(path, data, sync=False, mode=mode)
 
     def remove_tree(self, path: str) -> None:
         self.take()

@@ -50,12 +50,12 @@ class MortalFileSystem(LocalFileSystem):
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         return MortalFile(os.open(path, flags, READ_MODE), self)
 
-    def replace(self, path: str, data: bytes, *, sync: bool) -> None:
+    def replace(self, path: str, data: bytes, *, sync: bool, mode: int = READ_MODE) -> None:
         """Write beside and rename: dying leaves half of what is beside."""
         if self.is_dying:
             Path(f"{path}.99.tmp").write_bytes(data[: len(data) // 2])
         self.step()
-        super().replace(path, data, sync=False)
+        super().replace(path, data, sync=False, mode=mode)
 
     def make_directory(self, path: str) -> None:
         """A step."""

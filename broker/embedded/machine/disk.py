@@ -12,7 +12,7 @@ import fcntl
 import os
 from typing import TYPE_CHECKING
 
-from storage.filesystem import LocalFile, LocalFileSystem, Space, sync_each
+from storage.filesystem import READ_MODE, LocalFile, LocalFileSystem, Space, sync_each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,11 +107,11 @@ class EmbeddedDisk:
 
     # Writes
 
-    def replace(self, path: str, data: bytes, *, sync: bool) -> None:  # noqa: ARG002
+    def replace(self, path: str, data: bytes, *, sync: bool, mode: int = READ_MODE) -> None:  # noqa: ARG002
         """Put a whole file in place at once."""
         if not self.is_dead:
             self.check_room()
-            self._local.replace(path, data, sync=False)
+            self._local.replace(path, data, sync=False, mode=mode)
 
     def make_directory(self, path: str) -> None:
         """Create a directory and its parents."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 from zlib import crc32
 
-from storage.filesystem import Entry, Space, Stamp, sync_each
+from storage.filesystem import READ_MODE, Entry, Space, Stamp, sync_each
 from tests.simulation.machine.sockets import file_descriptor
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ class SimulatedDisk:
         file = self.open(path)
         return file.read_at(0, file.size())
 
-    def replace(self, path: str, data: bytes, *, sync: bool) -> None:
+    def replace(self, path: str, data: bytes, *, sync: bool, mode: int = READ_MODE) -> None:
         path = _clean(path)
         self._need_parent(path)
         self.use(self.life, len(data))

@@ -1,0 +1,125 @@
+"""Command line: `python -m broker.storage format --cluster-id ID --config server.properties …`.
+
+    format                 format the log directories of a node of a Raft quorum
+    info                   show what the log directories are
+    random-uuid            draw an id for a cluster or a directory
+    version-mapping        show the levels that a release sets for features
+    feature-dependencies   show the levels that levels of features depend on
+
+Exit code 0 if it was done, or if `info` found no problem; 1 otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+from broker.storage.arguments import EXIT_REFUSED, parse_arguments
+from broker.storage.bootstrap import FormatRequest, decide_bootstrap, default_release
+from broker.storage.directories import format_directory, read_directories
+from broker.storage.directory_report import report_directories
+from broker.storage.feature_tables import feature_dependencies, version_mapping
+from broker.storage.node import read_node
+from broker.storage.plan import Kind, plan_directories
+from config.errors import ConfigError
+from controller.bootstrap.errors import BootstrapError
+from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
+from storage.errors import DirectoryRefusedError
+from storage.filesystem import LocalFileSystem
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+    from uuid import UUID
+
+EXIT_OK: Final = 0
+SALT_BYTES: Final = 16
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line asks for; returns the exit code."""
+    options = parse_arguments(arguments, default_release())
+    try:
+        return _run(options)
+    except (ConfigError, BootstrapError, DirectoryRefusedError) as error:
+        return _refuse(str(error))
+
+
+def _run(options: argparse.Namespace) -> int:
+    match options.command:
+        case "format":
+            return _format(options)
+        case "info":
+            return _inform(options)
+        case "version-mapping":
+            _say(version_mapping(options.release_version))
+        case "feature-dependencies":
+            _say(feature_dependencies(options.feature))
+        case "random-uuid":
+            _say([to_base64(_draw_uuid())])
+    return EXIT_OK
+
+
+def _format(options: argparse.Namespace) -> int:
+    node = read_node(options.config, os.environ)
+    request = FormatRequest(
+        options.cluster_id,
+        release=options.release_version,
+        features=tuple(options.feature),
+        credentials=tuple(options.add_scram),
+        initial_controllers=options.initial_controllers,
+        is_standalone=options.standalone,
+        has_no_initial_controllers=options.no_initial_controllers,
+        ignores_formatted=options.ignore_formatted,
+    )
+    now_ms = time.time_ns() // 1_000_000  # noqa: TID251  # there is no broker, whose clock it is
+    bootstrap = decide_bootstrap(request, node, _draw_uuid, lambda: secrets.token_bytes(SALT_BYTES))
+    filesystem = LocalFileSystem()
+    found = read_directories(filesystem, node.log_dirs)
+    for path, reason in found.unreadable.items():
+        _say([f"log directory {path} cannot be read, and is left alone: {reason}"])
+    planned = plan_directories(request, node, found, bootstrap, _draw_uuid)
+    if not planned:
+        _say(["All of the log directories are already formatted."])
+        return EXIT_OK
+    _say([f"Bootstrap metadata: {bootstrap.describe()}"])
+    checkpoint = bootstrap.checkpoint(node.controller_listener, now_ms)
+    for directory in planned:
+        what = f"{directory.kind.value} {directory.path}"
+        _say([f"Formatting {what} with metadata.version {bootstrap.release}."])
+        holds_log = node.is_controller and directory.kind is not Kind.DATA
+        try:
+            format_directory(filesystem, directory, checkpoint if holds_log else None, now_ms)
+        except OSError as error:
+            return _refuse(f"{what} is not formatted: {error}")
+    return EXIT_OK
+
+
+def _inform(options: argparse.Namespace) -> int:
+    node = read_node(options.config, os.environ)
+    report = report_directories(LocalFileSystem(), node.log_dirs)
+    _say(report.lines())
+    return EXIT_REFUSED if report.problems else EXIT_OK
+
+
+def _draw_uuid() -> UUID:
+    while not is_usable(drawn := from_random_bytes(secrets.token_bytes(UUID_BYTES))):
+        pass
+    return drawn
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+
+
+def _refuse(why: str) -> int:
+    sys.stderr.write(f"{why}\n")
+    return EXIT_REFUSED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
