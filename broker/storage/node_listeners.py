@@ -41,7 +41,7 @@ def read_node_listeners(
     The address is None on a node that is no controller; its host is empty for this machine's.
     Raises ConfigError where the keys of listeners do not fit together.
     """
-    names = tuple(name.upper() for name in config.controller_listener_names)
+    names = config.controller_listener_names
     config = _with_default_protocols(config, names)
     everything = dataclasses.replace(config, controller_listener_names=())
     bound = bound_endpoints(everything)
@@ -68,10 +68,11 @@ def _check_names(
     config: BrokerConfig, names: Sequence[str], roles: Collection[str], bound: Sequence[Endpoint]
 ) -> None:
     shown = ",".join(names)
-    opened = {endpoint.name for endpoint in bound}
-    missing = set(names) - protocol_map(config.listener_security_protocol_map).keys()
-    if missing:
-        raise invalid(NAMES, shown, f"{PROTOCOLS} has no protocol for {', '.join(sorted(missing))}")
+    opened = {endpoint.name for endpoint in bound}  # in upper case, which the names must be in too
+    protocols = protocol_map(config.listener_security_protocol_map)
+    for name in names:
+        if name.upper() not in protocols:
+            raise invalid(NAMES, shown, f"{PROTOCOLS} has no protocol for {name}")
     if CONTROLLER not in roles:
         if opened & set(names):
             raise invalid(

@@ -13,6 +13,7 @@ from protocol.uuids import (
     ZERO_UUID,
     from_base64,
     from_random_bytes,
+    is_reserved,
     is_usable,
     to_base64,
 )
@@ -45,3 +46,7 @@ def test_reserved_ids_and_those_with_a_leading_dash_are_not_usable() -> None:
     assert not is_usable(METADATA_TOPIC_UUID)
     assert not is_usable(UUID(bytes=b"\xf8" + bytes(15)))
     assert is_usable(UUID(int=7))
+
+
+def test_first_hundred_uuids_are_reserved_for_directories() -> None:
+    assert [is_reserved(UUID(int=number)) for number in (0, 99, 100)] == [True, True, False]

@@ -52,3 +52,12 @@ def test_a_failed_write_out_raises_os_error() -> None:
     finally:
         os.close(read_end)
     assert caught.value.errno in (errno.ESPIPE, errno.EINVAL)
+
+
+def test_replaced_file_is_readable_by_its_owner_alone_if_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for content in (b"first", b"second"):
+        LocalFileSystem().replace(str(path), content, sync=True, mode=0o400)
+
+        assert path.read_bytes() == content
+        assert path.stat().st_mode & 0o777 == 0o400

@@ -84,7 +84,8 @@ def test_partition_metadata_may_be_missing(tmp_path: Path) -> None:
 
 
 def test_meta_properties_are_those_of_zookeeper_mode() -> None:
-    data = meta_properties.encode(1, "KiZ1l6vwRt6LIxwCL5yYnA", 1_795_229_963_862)
+    identity = MetaProperties(1, "KiZ1l6vwRt6LIxwCL5yYnA")
+    data = meta_properties.encode(identity, 1_795_229_963_862)
 
     assert data.decode().splitlines() == [
         "#",
@@ -93,13 +94,43 @@ def test_meta_properties_are_those_of_zookeeper_mode() -> None:
         "version=0",
         "cluster.id=KiZ1l6vwRt6LIxwCL5yYnA",
     ]
-    assert meta_properties.decode(data) == MetaProperties(1, "KiZ1l6vwRt6LIxwCL5yYnA")
+    assert meta_properties.decode(data) == identity
 
 
-def test_meta_properties_of_kraft_are_understood() -> None:
-    data = b"#\n#date\nnode.id=3\ndirectory.id=x\nversion=1\ncluster.id=abc\n"
+def test_meta_properties_of_a_formatted_directory_are_those_of_apache() -> None:
+    data = (
+        b"#\n#Fri Nov 27 19:12:51 UTC 2026\nnode.id=3\ndirectory.id=Wd5U2HhR-pqiYcbCZ0UuEA\n"
+        b"version=1\ncluster.id=4L6g3nShT-eMCtK--X86sw\n"
+    )
+    identity = meta_properties.decode(data)
 
-    assert meta_properties.decode(data) == MetaProperties(3, "abc")
+    directory_id = from_base64("Wd5U2HhR-pqiYcbCZ0UuEA")
+    assert identity == MetaProperties(3, "4L6g3nShT-eMCtK--X86sw", directory_id, version=1)
+    assert meta_properties.encode(identity, 1_795_806_771_000) == data
+
+
+@pytest.mark.parametrize("cluster_id", ["a b=\u00fc:#!\\", " blank", "tab\tand\nline", "", "\\"])
+def test_odd_cluster_ids_come_back(cluster_id: str) -> None:
+    identity = MetaProperties(1, cluster_id, version=1)
+
+    decoded = meta_properties.decode(meta_properties.encode(identity, 0))
+
+    assert decoded.cluster_id == cluster_id.strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("version=1\ncluster.id=abc\n", "node.id is missing"),
+        ("version=1\nnode.id=3\n", "cluster.id is missing"),
+        ("version=1\nnode.id=3\ncluster.id=abc\ndirectory.id=x\n", "directory.id is not"),
+        ("version=2\nnode.id=3\ncluster.id=abc\n", "version '2' is unknown"),
+        ("version=0\nbroker.id=\\u00zz\n", "is not an escape"),
+    ],
+)
+def test_meta_properties_that_lack_something_are_damaged(text: str, reason: str) -> None:
+    with pytest.raises(DamagedFileError, match=reason):
+        meta_properties.decode(text.encode())
 
 
 def test_a_number_that_is_cut_off_is_not_taken_for_a_smaller_one() -> None:

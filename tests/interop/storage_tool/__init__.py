@@ -1,1 +1,0 @@
-"""`broker.storage` beside Apache Kafka's `kafka-storage`, and nodes on what either formatted."""
