@@ -18,7 +18,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from broker.storage.arguments import EXIT_REFUSED, parse_arguments
-from broker.storage.bootstrap import FormatRequest, decide_bootstrap, default_release
+from broker.storage.bootstrap import FormatRequest, decide_bootstrap
 from broker.storage.directories import format_directory, read_directories
 from broker.storage.directory_report import report_directories
 from broker.storage.feature_tables import feature_dependencies, version_mapping
@@ -26,6 +26,7 @@ from broker.storage.node import read_node
 from broker.storage.plan import Kind, plan_directories
 from config.errors import ConfigError
 from controller.bootstrap.errors import BootstrapError
+from controller.bootstrap.metadata_versions import NEWEST_STABLE
 from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
 from storage.errors import DirectoryRefusedError
 from storage.filesystem import LocalFileSystem
@@ -41,7 +42,12 @@ SALT_BYTES: Final = 16
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for; returns the exit code."""
-    options = parse_arguments(arguments, default_release())
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        "".join(words).encode()
+    except UnicodeEncodeError:
+        return _refuse("the command line is not UTF-8")
+    options = parse_arguments(words, NEWEST_STABLE.name)
     try:
         return _run(options)
     except (ConfigError, BootstrapError, DirectoryRefusedError) as error:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EXIT_REFUSED: Final = 1
-"""Of whatever is refused, a wrong command line too, as scripts know it of Apache's tool."""
+"""Exit code of every refusal, of a wrong command line too; scripts know it from Apache's tool."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -23,7 +23,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_REFUSED, f"{self.prog}: error: {message}\n")
 
 
-def parse_arguments(arguments: Sequence[str] | None, default_release: str) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str], default_release: str) -> argparse.Namespace:
     """Read the command line; ends the process if it is wrong."""
     parser = _Parser(
         prog=usage_name("broker.storage"),
@@ -92,7 +92,7 @@ def _add_format(parser: argparse.ArgumentParser, default_release: str) -> None:
     voters.add_argument(
         *("--no-initial-controllers", "-N"),
         action="store_true",
-        help="the voters are another node's business: this one joins their quorum",
+        help="this node joins a quorum whose voters are known elsewhere",
     )
     voters.add_argument(
         *("--initial-controllers", "-I"),

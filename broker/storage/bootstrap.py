@@ -1,4 +1,4 @@
-"""What a request comes to for the cluster: levels of features, records, and the first voters."""
+"""Decision about a new cluster: levels of features, records, and the first voters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from broker.storage.scram_arguments import credential_record
 from controller.bootstrap.checkpoint import bootstrap_records, encode_checkpoint
 from controller.bootstrap.errors import BootstrapError
 from controller.bootstrap.feature_levels import parse_level, starting_levels
-from controller.bootstrap.metadata_versions import NEWEST_STABLE, of_level, of_release
+from controller.bootstrap.metadata_versions import of_level, of_release
 from controller.bootstrap.voters import LOCAL_HOST, Voter, parse_voters, voters_record
 from controller.image.features import KRAFT_VERSION, METADATA_VERSION, SCRAM_SINCE
 from protocol.metadata_log.log_records import FeatureLevelRecord
@@ -40,13 +40,13 @@ class FormatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """What a cluster begins with."""
+    """Contents of a new cluster's metadata log."""
 
     levels: Mapping[str, int]
-    """Of every feature, `metadata.version` and `kraft.version` too."""
+    """Level of every feature, `metadata.version` and `kraft.version` included."""
     records: tuple[MetadataRecord, ...]
     voters: tuple[Voter, ...]
-    """Empty if they are in the property file, or the business of other nodes."""
+    """Empty if the property file or another node's checkpoint names them."""
 
     @property
     def release(self) -> str:
@@ -77,7 +77,7 @@ def decide_bootstrap(
     draw_uuid: Callable[[], UUID],
     draw_salt: Callable[[], bytes],
 ) -> Bootstrap:
-    """Decide what the cluster of a node begins with. Raises BootstrapError."""
+    """Choose levels, records and voters for a request. Raises BootstrapError."""
     voters = _voters(request, node, draw_uuid)
     unstable = node.has_unstable_features
     levels = starting_levels(
@@ -91,11 +91,6 @@ def decide_bootstrap(
         raise BootstrapError(f"--add-scram: SCRAM credentials need {first} or later")
     credentials = [credential_record(one, draw_salt) for one in request.credentials]
     return Bootstrap(levels, tuple(bootstrap_records(levels, credentials)), voters)
-
-
-def default_release() -> str:
-    """The release of a request that names none."""
-    return NEWEST_STABLE.name
 
 
 def _voters(request: FormatRequest, node: Node, draw_uuid: Callable[[], UUID]) -> tuple[Voter, ...]:

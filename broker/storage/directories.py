@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from storage.filesystem import FileSystem
 
 OWNER_READS: Final = 0o400
-"""Of snapshots, which hold credentials; as Apache Kafka's."""
+"""Mode of snapshots, which hold credentials; the same as Apache Kafka's."""
 
 
 def read_directories(filesystem: FileSystem, paths: Iterable[str]) -> FoundDirectories:

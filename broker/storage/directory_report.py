@@ -1,4 +1,4 @@
-"""`info`: what the log directories of a node are, and what is wrong with them.
+"""`info`: the identity of a node's log directories, and their problems.
 
     Found log directories:
       /data/one
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class DirectoryReport:
-    """What was found."""
+    """Result of `info`."""
 
     directories: list[str] = field(default_factory=list)
     identity: MetaProperties | None = None
-    """Of the first directory that has one."""
+    """Identity of the first formatted directory."""
     problems: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
@@ -71,7 +71,7 @@ def report_directories(filesystem: FileSystem, paths: Iterable[str]) -> Director
 
 
 def _look(filesystem: FileSystem, path: str, report: DirectoryReport) -> str | None:
-    """Add what a directory is to a report; returns what is wrong with it."""
+    """Add a directory to a report; returns its problem, if it has one."""
     try:
         filesystem.names(path)
     except OSError as error:

@@ -43,7 +43,7 @@ class Node:
     controller_listener: str
     """The first of `controller.listener.names`."""
     controller_address: tuple[str, int] | None
-    """Where this controller is reached there; None on a broker."""
+    """Host and port of that listener, host empty for this machine; None on a broker."""
     has_unstable_features: bool = False
 
     @property

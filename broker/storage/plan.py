@@ -1,4 +1,4 @@
-"""Which directories are formatted, and what is written into each.
+"""Choice of the directories to format, and the identity of each.
 
 Before anything is written, all directories must agree with the request: what was formatted for
 another node or cluster is left alone, and so is all beside it.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What a directory is for, as it is called while it is formatted."""
+    """Purpose of a directory, in the words that `format` shows."""
 
     DATA = "data directory"
     STATIC_METADATA = "metadata directory"
@@ -58,7 +58,7 @@ def plan_directories(
     bootstrap: Bootstrap,
     draw_uuid: Callable[[], UUID],
 ) -> list[NewDirectory]:
-    """Decide what to format; nothing if all is. Raises DirectoryRefusedError."""
+    """Choose the directories to format, none if all are. Raises DirectoryRefusedError."""
     _check_formatted(request, node, found.formatted)
     if found.formatted and not request.ignores_formatted:
         raise DirectoryRefusedError(

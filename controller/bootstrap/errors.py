@@ -1,7 +1,7 @@
-"""What a new cluster is refused with."""
+"""Refusals of a new cluster."""
 
 from __future__ import annotations
 
 
 class BootstrapError(ValueError):
-    """No cluster begins like this; the message says why, for the person who asked for it."""
+    """No cluster begins like this; the message gives the operator the reason."""

@@ -57,7 +57,7 @@ FEATURES: Final = (
     Feature("share.version", (28, 31)),
     Feature("streams.version", (29,)),
 )
-"""Those of Apache Kafka 4.4, in the order in which its tool lists them."""
+"""Features of Apache Kafka 4.4, in the order in which its tool lists them."""
 BY_NAME: Final = {one.name: one for one in FEATURES}
 
 

@@ -28,7 +28,7 @@ _NUMBER: Final = re.compile(r"\+?[0-9]{1,10}", re.ASCII)
 _DIRECTORY: Final = re.compile(r"([A-Za-z0-9_-]{22})(?:==)?", re.ASCII)
 _HIGHEST_ID: Final = (1 << 31) - 1
 _KRAFT_VERSIONS: Final = (0, 1)
-"""What every voter is taken to support until it says so itself."""
+"""Range of `kraft.version` that is written for every voter, as Apache Kafka does."""
 LOCAL_HOST: Final = "localhost"
 """Stands for a host that is not given, as in Java."""
 
@@ -38,7 +38,7 @@ class Voter(NamedTuple):
 
     node_id: int
     directory_id: UUID
-    """Of its metadata log directory."""
+    """Id of its metadata log directory."""
     host: str
     port: int
 

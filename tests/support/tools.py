@@ -55,6 +55,7 @@ _FOUR = {
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
     "groups": "org.apache.kafka.tools.GroupsCommand",
+    "storage": "kafka.tools.StorageTool",
     "verifiable-share-consumer": "org.apache.kafka.tools.VerifiableShareConsumer",
 }
 CLASSES = {

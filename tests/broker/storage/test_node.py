@@ -42,7 +42,7 @@ def test_values_may_be_in_the_environment(tmp_path: Path) -> None:
     assert read_node(path, {"NODE": "7"}).node_id == 7
 
 
-def test_controller_and_broker_are_told_apart(tmp_path: Path) -> None:
+def test_address_is_that_of_controllers_alone(tmp_path: Path) -> None:
     controller = read_node(write(tmp_path, "controller"), {})
     broker = read_node(write(tmp_path, "broker"), {})
 

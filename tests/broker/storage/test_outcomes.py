@@ -54,3 +54,14 @@ def test_outcome_is_that_of_apache(
 
 def test_every_difference_is_one_of_the_cases() -> None:
     assert DIFFERENT.keys() <= {case.name for case in CASES}
+
+
+def test_command_line_that_is_not_utf_8_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (case,) = (one for one in CASES if one.name == "static voters")
+
+    assert main([*case.prepare(tmp_path / "run"), "-t", "\udcff"]) == 1
+
+    assert capsys.readouterr().err == "the command line is not UTF-8\n"
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["server.properties"]

@@ -1,1 +1,1 @@
-"""Command lines of `kafka-storage`, what Apache Kafka's tool did with each, and how to compare."""
+"""Command lines of `kafka-storage` and their outcomes with Apache Kafka's tool."""

@@ -63,7 +63,7 @@ class Case:
     arguments: tuple[str, ...]
     properties: Mapping[str, str]
     found: Mapping[str, str | None]
-    """What is there before: `meta.properties` by directory, None for a directory without it."""
+    """`meta.properties` by directory before the run, None for a directory without it."""
 
     def prepare(self, root: Path) -> list[str]:
         """Write the property file and the directories; returns the command line."""

@@ -1,7 +1,7 @@
-"""What one run of a storage tool came to: its exit code, some of its words, and all files.
+"""Outcome of one run of a storage tool: exit code, some of its words, and all files.
 
-What differs from run to run is taken out: times, ids and salts that were drawn, the order of lines,
-and whatever a tool says that no script looks for.
+Normalised: without times, without ids and salts that were drawn, lines in order, and only lines
+that scripts look for.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.support.storage_tool.cases import Case
 
 GOLDEN: Final = Path(__file__).with_name("outcomes.json")
-"""What Apache Kafka 4.4.0 did with each case, as `json_of` has it."""
+"""Outcomes of all cases with Apache Kafka 4.4.0; test_formatting_beside_apache.py writes it."""
 
 _SNAPSHOT_HEADER: Final = 3
 _DRAWN: Final = bytes(16)
@@ -49,20 +49,15 @@ class Outcome(NamedTuple):
     files: dict[str, str]
     """By path: the lines of `meta.properties`, or the digest of a checkpoint's records."""
 
-    @property
-    def json_of(self) -> list[Any]:
-        """The outcome as JSON has it."""
-        return [self.exit_code, self.words, self.files]
-
 
 def read_golden() -> dict[str, Outcome]:
-    """What Apache Kafka did, by the name of the case."""
+    """Outcomes with Apache Kafka, by the name of the case."""
     read = json.loads(GOLDEN.read_text(encoding="utf-8"))
     return {name: Outcome(*one) for name, one in read.items()}
 
 
 def outcome_of(case: Case, root: Path, exit_code: Any, output: str) -> Outcome:
-    """What a run in `root` left behind."""
+    """Outcome of a run in `root`."""
     shown = output.replace(str(root), "{root}")
     if case.arguments == ("random-uuid",):
         assert _UUID.fullmatch(shown), shown
