@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import base64
+from typing import TYPE_CHECKING
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ZERO_UUID = UUID(int=0)
 """Stands for "no id" on the wire."""
@@ -41,6 +45,13 @@ def from_random_bytes(raw: bytes) -> UUID:
 def is_usable(value: UUID) -> bool:
     """Return whether a topic may have this id: not reserved, no leading dash (`randomUuid`)."""
     return value not in (ZERO_UUID, METADATA_TOPIC_UUID) and not to_base64(value).startswith("-")
+
+
+def draw_uuid(random_bytes: Callable[[int], bytes]) -> UUID:
+    """A random UUID for a topic, a cluster or a directory."""
+    while not is_usable(drawn := from_random_bytes(random_bytes(UUID_BYTES))):
+        pass
+    return drawn
 
 
 def is_reserved(value: UUID) -> bool:

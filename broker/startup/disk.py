@@ -30,7 +30,7 @@ from controller.metadata_store.patience import Patience
 from controller.metadata_store.store import StoreError
 from controller.topics.topic_import import FoundPartition, adopt_topics
 from controller.znodes import TOPICS
-from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
+from protocol.uuids import draw_uuid, to_base64
 from storage.directory.directories import LogDirectories
 from storage.errors import DirectoryRefusedError, LogDirectoryError
 from storage.log.log_settings import LogSettings
@@ -39,7 +39,6 @@ from storage.segment.file_names import parse_partition_directory
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
-    from uuid import UUID
 
     from broker.runtime.clock import Clock
     from broker.runtime.platform import Platform
@@ -102,7 +101,7 @@ async def open_store(
         patience = store_patience(config, store)
         await patience.do(partial(create_skeleton, store))
         is_new = not config.zookeeper_connect and not await store.children(TOPICS)
-        proposed = logs.identity.cluster_id or to_base64(draw_uuid())
+        proposed = logs.identity.cluster_id or to_base64(draw_uuid(secrets.token_bytes))
         cluster_id = await patience.do(partial(obtain_cluster_id, store, proposed))
         broker_id = await patience.do(
             partial(_obtain_broker_id, config, logs.identity.broker_id, store)
@@ -281,7 +280,7 @@ async def adopt(config: BrokerConfig, logs: LogDirectories, store: MetadataStore
         FoundPartition(
             log.topic,
             log.partition,
-            log.topic_id or draw_uuid(),
+            log.topic_id or draw_uuid(secrets.token_bytes),
             log.epochs.latest,
             max(log.producers.producers, default=-1),
         )
@@ -290,13 +289,6 @@ async def adopt(config: BrokerConfig, logs: LogDirectories, store: MetadataStore
     adopted = await adopt_topics(store, config.broker_id, found, internal_topic_configs(config))
     if adopted:
         logger.info("imported %d topics found in log.dirs", len(adopted))
-
-
-def draw_uuid() -> UUID:
-    """A random UUID that may name a topic or a cluster."""
-    while not is_usable(drawn := from_random_bytes(secrets.token_bytes(UUID_BYTES))):
-        pass
-    return drawn
 
 
 def _run_logged(work: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from broker.maintenance.token_expiry import TokenExpiry
 from broker.security.sasl.token_credentials import TokenCredentials
 from controller.security.delegation_tokens import DelegationTokens, TokenLifetimes
-from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
+from protocol.uuids import draw_uuid, to_base64
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,4 @@ def token_expiry(services: BrokerServices) -> TokenExpiry | None:
 
 def _new_id(random_bytes: Callable[[int], bytes]) -> str:
     """An id as Apache Kafka makes them: a random UUID, in base64, that begins with no dash."""
-    while True:
-        uuid = from_random_bytes(random_bytes(UUID_BYTES))
-        if is_usable(uuid):
-            return to_base64(uuid)
+    return to_base64(draw_uuid(random_bytes))

@@ -27,17 +27,15 @@ from broker.storage.plan import Kind, plan_directories
 from config.errors import ConfigError
 from controller.bootstrap.errors import BootstrapError
 from controller.bootstrap.metadata_versions import NEWEST_STABLE
-from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable, to_base64
+from protocol.uuids import draw_uuid, to_base64
 from storage.errors import DirectoryRefusedError
 from storage.filesystem import LocalFileSystem
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Sequence
-    from uuid import UUID
 
 EXIT_OK: Final = 0
-SALT_BYTES: Final = 16
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,7 +63,7 @@ def _run(options: argparse.Namespace) -> int:
         case "feature-dependencies":
             _say(feature_dependencies(options.feature))
         case "random-uuid":
-            _say([to_base64(_draw_uuid())])
+            _say([to_base64(draw_uuid(secrets.token_bytes))])
     return EXIT_OK
 
 
@@ -82,12 +80,12 @@ def _format(options: argparse.Namespace) -> int:
         ignores_formatted=options.ignore_formatted,
     )
     now_ms = time.time_ns() // 1_000_000  # noqa: TID251  # there is no broker, whose clock it is
-    bootstrap = decide_bootstrap(request, node, _draw_uuid, lambda: secrets.token_bytes(SALT_BYTES))
+    bootstrap = decide_bootstrap(request, node, secrets.token_bytes)
     filesystem = LocalFileSystem()
     found = read_directories(filesystem, node.log_dirs)
     for path, reason in found.unreadable.items():
         _say([f"log directory {path} cannot be read, and is left alone: {reason}"])
-    planned = plan_directories(request, node, found, bootstrap, _draw_uuid)
+    planned = plan_directories(request, node, found, bootstrap, secrets.token_bytes)
     if not planned:
         _say(["All of the log directories are already formatted."])
         return EXIT_OK
@@ -109,12 +107,6 @@ def _inform(options: argparse.Namespace) -> int:
     report = report_directories(LocalFileSystem(), node.log_dirs)
     _say(report.lines())
     return EXIT_REFUSED if report.problems else EXIT_OK
-
-
-def _draw_uuid() -> UUID:
-    while not is_usable(drawn := from_random_bytes(secrets.token_bytes(UUID_BYTES))):
-        pass
-    return drawn
 
 
 def _say(lines: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from config.machine.own_program import usage_name
@@ -19,7 +20,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the command line, and end."""
-        self.print_usage()
+        self.print_usage(sys.stderr)
         self.exit(EXIT_REFUSED, f"{self.prog}: error: {message}\n")
 
 

@@ -14,10 +14,10 @@ from controller.bootstrap.metadata_versions import of_level, of_release
 from controller.bootstrap.voters import LOCAL_HOST, Voter, parse_voters, voters_record
 from controller.image.features import KRAFT_VERSION, METADATA_VERSION, SCRAM_SINCE
 from protocol.metadata_log.log_records import FeatureLevelRecord
+from protocol.uuids import draw_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from uuid import UUID
 
     from broker.storage.node import Node
     from protocol.schema import MetadataRecord
@@ -72,13 +72,10 @@ class Bootstrap:
 
 
 def decide_bootstrap(
-    request: FormatRequest,
-    node: Node,
-    draw_uuid: Callable[[], UUID],
-    draw_salt: Callable[[], bytes],
+    request: FormatRequest, node: Node, random_bytes: Callable[[int], bytes]
 ) -> Bootstrap:
     """Choose levels, records and voters for a request. Raises BootstrapError."""
-    voters = _voters(request, node, draw_uuid)
+    voters = _voters(request, node, random_bytes)
     unstable = node.has_unstable_features
     levels = starting_levels(
         None if request.release is None else of_release(request.release, unstable=unstable),
@@ -89,11 +86,13 @@ def decide_bootstrap(
     if request.credentials and levels[METADATA_VERSION] < SCRAM_SINCE:
         first = of_level(SCRAM_SINCE)
         raise BootstrapError(f"--add-scram: SCRAM credentials need {first} or later")
-    credentials = [credential_record(one, draw_salt) for one in request.credentials]
+    credentials = [credential_record(one, random_bytes) for one in request.credentials]
     return Bootstrap(levels, tuple(bootstrap_records(levels, credentials)), voters)
 
 
-def _voters(request: FormatRequest, node: Node, draw_uuid: Callable[[], UUID]) -> tuple[Voter, ...]:
+def _voters(
+    request: FormatRequest, node: Node, random_bytes: Callable[[int], bytes]
+) -> tuple[Voter, ...]:
     is_given = request.is_standalone or request.initial_controllers is not None
     if is_given and node.has_static_voters:
         raise BootstrapError(
@@ -106,7 +105,7 @@ def _voters(request: FormatRequest, node: Node, draw_uuid: Callable[[], UUID]) -
         if node.controller_address is None:
             raise BootstrapError("--standalone is for controllers, which this node is not")
         host, port = node.controller_address
-        return (Voter(node.node_id, draw_uuid(), host or LOCAL_HOST, port),)
+        return (Voter(node.node_id, draw_uuid(random_bytes), host or LOCAL_HOST, port),)
     if node.is_controller and not (node.has_static_voters or request.has_no_initial_controllers):
         raise BootstrapError(
             f"{VOTERS} is not set on this controller: use --standalone, --initial-controllers or "

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from protocol.uuids import is_reserved, to_base64
+from protocol.uuids import draw_uuid, is_reserved, to_base64
 from storage.directory.meta_properties import FORMATTED, MetaProperties
 from storage.errors import DirectoryRefusedError
 
@@ -56,7 +56,7 @@ def plan_directories(
     node: Node,
     found: FoundDirectories,
     bootstrap: Bootstrap,
-    draw_uuid: Callable[[], UUID],
+    random_bytes: Callable[[int], bytes],
 ) -> list[NewDirectory]:
     """Choose the directories to format, none if all are. Raises DirectoryRefusedError."""
     _check_formatted(request, node, found.formatted)
@@ -74,7 +74,7 @@ def plan_directories(
         if path == node.metadata_log_dir:
             kind, directory_id = _kind(bootstrap, own), own
         identity = MetaProperties(
-            node.node_id, request.cluster_id, directory_id or draw_uuid(), FORMATTED
+            node.node_id, request.cluster_id, directory_id or draw_uuid(random_bytes), FORMATTED
         )
         planned.append(NewDirectory(path, kind, identity))
     return planned

@@ -26,6 +26,8 @@ from protocol.scram_types import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+SALT_BYTES: Final = 16
+"""Length of a drawn salt."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}", re.ASCII)
 _QUANTUM: Final = 4
@@ -33,15 +35,17 @@ _QUANTUM: Final = 4
 _FIELDS: Final = frozenset({"name", "salt", "iterations", "password", "saltedpassword"})
 
 
-def credential_record(argument: str, draw_salt: Callable[[], bytes]) -> UserScramCredentialRecord:
-    """The record of a credential; `draw_salt` is called if none is given. Raises BootstrapError."""
+def credential_record(
+    argument: str, random_bytes: Callable[[int], bytes]
+) -> UserScramCredentialRecord:
+    """The record of a credential, with a drawn salt if none is given. Raises BootstrapError."""
     mechanism, fields = _parse(argument)
     if "name" not in fields:
         raise BootstrapError("--add-scram: name is missing")
     iterations = _iterations(mechanism, fields.get("iterations"))
     salt = _decoded("salt", fields["salt"]) if "salt" in fields else None
     if "password" in fields:
-        salt = draw_salt() if salt is None else salt
+        salt = random_bytes(SALT_BYTES) if salt is None else salt
         password = _not_empty("password", fields["password"].encode())
         salted = salted_password(mechanism, password, salt, iterations)
     elif "saltedpassword" not in fields:

@@ -47,7 +47,7 @@ from controller.znodes import (
     topic_path,
 )
 from protocol.errors import ApiError, ErrorCode, detached
-from protocol.uuids import UUID_BYTES, from_random_bytes, is_usable
+from protocol.uuids import draw_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -245,7 +245,9 @@ class TopicCommands:
         return existing
 
     async def _plan(self, topic: NewTopic, brokers: Brokers, slices: Slices) -> CreatedTopic:
-        topic_id = self._draw_id() if topic.topic_id is None else topic.topic_id
+        topic_id = (
+            draw_uuid(self._chance.random_bytes) if topic.topic_id is None else topic.topic_id
+        )
         if topic.assignment is not None:
             placements = checked_assignment(topic.assignment, brokers)
         else:
@@ -306,12 +308,6 @@ class TopicCommands:
             except StoreUnavailableError:
                 continue
             return node is not None and decode_topic(topic, node.data).topic_id == created.topic_id
-
-    def _draw_id(self) -> UUID:
-        while True:
-            topic_id = from_random_bytes(self._chance.random_bytes(UUID_BYTES))
-            if is_usable(topic_id):
-                return topic_id
 
 
 class _ExistingTopics:

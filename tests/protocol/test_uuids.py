@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from protocol.uuids import (
     METADATA_TOPIC_UUID,
     ZERO_UUID,
+    draw_uuid,
     from_base64,
     from_random_bytes,
     is_reserved,
@@ -50,3 +51,9 @@ def test_reserved_ids_and_those_with_a_leading_dash_are_not_usable() -> None:
 
 def test_first_hundred_uuids_are_reserved_for_directories() -> None:
     assert [is_reserved(UUID(int=number)) for number in (0, 99, 100)] == [True, True, False]
+
+
+def test_drawn_uuid_is_the_first_that_is_usable() -> None:
+    drawn = iter([b"\xf8" + bytes(15), bytes(range(16))])  # the first begins with a dash
+
+    assert draw_uuid(lambda _: next(drawn)) == from_random_bytes(bytes(range(16)))

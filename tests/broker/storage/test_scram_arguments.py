@@ -12,7 +12,9 @@ from protocol.scram_types import ScramMechanism, credential_from, salted_passwor
 
 
 def test_drawn_salt_is_used_for_the_keys() -> None:
-    record = credential_record("SCRAM-SHA-512=[name=alice,password=geheim\u00df]", lambda: b"salt")
+    record = credential_record(
+        "SCRAM-SHA-512=[name=alice,password=geheim\u00df]", lambda _: b"salt"
+    )
 
     mechanism = ScramMechanism.SCRAM_SHA_512
     salted = salted_password(mechanism, "geheim\u00df".encode(), b"salt", 4096)
@@ -28,7 +30,7 @@ def test_salted_password_gives_the_same_keys_as_the_password() -> None:
     rest = f"name=alice,iterations=5000,salt={base64.b64encode(b'salt').decode()}"
 
     records = [
-        credential_record(f"SCRAM-SHA-256=[{rest},{how}]", lambda: b"")
+        credential_record(f"SCRAM-SHA-256=[{rest},{how}]", lambda _: b"")
         for how in ("password=secret", f'saltedpassword="{base64.b64encode(salted).decode()}"')
     ]
 
@@ -47,5 +49,5 @@ def test_salted_password_gives_the_same_keys_as_the_password() -> None:
 )
 def test_refusal_does_not_repeat_a_password(argument: str) -> None:
     with pytest.raises(BootstrapError, match="--add-scram: ") as refused:
-        credential_record(argument, lambda: b"salt")
+        credential_record(argument, lambda _: b"salt")
     assert "hunter2" not in str(refused.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import closing
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,7 @@ from broker.storage.__main__ import main
 from protocol.records.batch import iterate_headers
 from protocol.records.record import iterate_records
 from tests.support import jars
-from tests.support.storage_tool.cases import Case, read_cases
+from tests.support.storage_tool.cases import Case, drawn_case, read_cases
 from tests.support.storage_tool.outcomes import GOLDEN, Outcome, outcome_of, read_golden
 from tests.support.tools import Tools
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.interop, pytest.mark.java, pytest.mark.slow]
 
 CASES = [case for cases in read_cases().values() for case in cases]
+DRAWN = 100
 BY_NAME = {case.name: case for case in CASES}
 CHECKPOINT = "one/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 
@@ -61,6 +63,21 @@ def test_apache_does_what_unit_tests_take_it_to_do(apache: Tools, tmp_path: Path
     golden = read_golden()
     assert golden.keys() == seen.keys()
     assert {name: one for name, one in seen.items() if one != golden[name]} == {}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_drawn_command_lines_have_the_same_outcome(
+    seed: int, apache: Tools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random = Random(seed)
+    succeeded = 0
+    for number in range(DRAWN):
+        case, root = drawn_case(random), tmp_path / str(number)
+        exit_code = main(case.prepare(root / "ours"))
+        ours = outcome_of(case, root / "ours", exit_code, capsys.readouterr().out)
+        assert ours == outcome(apache, case, root / "theirs"), case
+        succeeded += exit_code == 0
+    assert DRAWN // 5 < succeeded < DRAWN, "both kinds are among them"
 
 
 def test_older_tool_refuses_the_same_command_lines(apache_4_3: Tools, tmp_path: Path) -> None:

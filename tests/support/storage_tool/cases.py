@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from random import Random
 
 CLUSTER: Final = "4L6g3nShT-eMCtK--X86sw"
 DIRECTORY_IDS: Final = (
@@ -50,6 +51,10 @@ BASES: Final[Mapping[str, Mapping[str, str]]] = {
         "listeners": "PLAINTEXT://127.0.0.1:9092",
     },
 }
+_FEATURE_NAMES: Final = (
+    *("kraft.version", "transaction.version", "group.version", "share.version"),
+    *("eligible.leader.replicas.version", "streams.version", "nosuch.version"),
+)
 _FILE: Final = "{root}/server.properties"
 _TABLE: Final = Path(__file__).with_name("cases.toml")
 _NAME: Final = re.compile(r"\{(\w+)\}")
@@ -81,6 +86,47 @@ def read_cases() -> dict[str, list[Case]]:
     """All cases, by their group."""
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
     return {group: [_case(one) for one in entries] for group, entries in table.items()}
+
+
+def drawn_case(random: Random) -> Case:
+    """A command line of `format`, of parts that mostly fit together."""
+    base = random.choice(tuple(BASES))
+    voters = random.choice(
+        (
+            f"1@a.example:9093:{DIRECTORY_IDS[0]}",
+            f"2@b.example:9094:{DIRECTORY_IDS[1]},1@[::1]:9093:{DIRECTORY_IDS[0]}",
+            f"2@b.example:9094:{DIRECTORY_IDS[1]}",
+        )
+    )
+    quorums: dict[str, tuple[tuple[str, ...], ...]] = {
+        "static": ((), ("-N",)),
+        "controller": (("-s",), ("-N",), ("-I", voters)),
+        "broker": ((), ("-N",), ("-I", voters)),
+    }
+    arguments = list(random.choice(quorums[base if random.randrange(8) else "controller"]))
+    if random.randrange(2):
+        release = random.choice(("3.3", "3.5-IV1", "3.9", "4.0-IV1", "4.1", "4.2", "4.3.1", "4.4"))
+        arguments += ["-r", release]
+    for name in random.sample(_FEATURE_NAMES, random.choice((0, 0, 1, 2))):
+        arguments += ["-f", f"{name}={random.randrange(3)}"]
+    if random.randrange(4) == 0:
+        arguments += ["-S", "SCRAM-SHA-256=[name=alice,password=x,{salt}]"]
+    if random.randrange(3):
+        arguments.append("-g")
+    directories = {"log.dirs": random.choice(("{root}/one", "{root}/two,{root}/one"))}
+    if random.randrange(4) == 0:
+        directories["metadata.log.dir"] = random.choice(("{root}/one", "{root}/three"))
+    formatted = f"version=1\nnode.id=1\ncluster.id={CLUSTER}\n"
+    found = random.sample(("one", "two", "three"), random.choice((0, 0, 0, 1, 2)))
+    return _case(
+        {
+            "name": "drawn",
+            "format": arguments,
+            "base": base,
+            "set": directories,
+            "found": {name: random.choice((formatted, formatted, "-")) for name in found},
+        }
+    )
 
 
 def _case(entry: Mapping[str, Any]) -> Case:
