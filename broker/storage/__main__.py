@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
         case "format":
             return _format(options)
         case "info":
-            return _inform(options)
+            return _show_info(options)
         case "version-mapping":
             _say(version_mapping(options.release_version))
         case "feature-dependencies":
@@ -102,7 +102,7 @@ def _format(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _inform(options: argparse.Namespace) -> int:
+def _show_info(options: argparse.Namespace) -> int:
     node = read_node(options.config, os.environ)
     report = report_directories(LocalFileSystem(), node.log_dirs)
     _say(report.lines())

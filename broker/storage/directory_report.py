@@ -57,10 +57,10 @@ class DirectoryReport:
 
 
 def report_directories(filesystem: FileSystem, paths: Iterable[str]) -> DirectoryReport:
-    """Look at the directories of a node of a Raft quorum."""
+    """Inspect the directories of a node of a Raft quorum."""
     report = DirectoryReport()
     for path in (str(PurePosixPath(one)) for one in paths):
-        problem = _look(filesystem, path, report)
+        problem = _inspect(filesystem, path, report)
         if problem is not None:
             report.problems.append(problem)
     if report.identity is not None and report.identity.version != FORMATTED:
@@ -70,7 +70,7 @@ def report_directories(filesystem: FileSystem, paths: Iterable[str]) -> Director
     return report
 
 
-def _look(filesystem: FileSystem, path: str, report: DirectoryReport) -> str | None:
+def _inspect(filesystem: FileSystem, path: str, report: DirectoryReport) -> str | None:
     """Add a directory to a report; returns its problem, if it has one."""
     try:
         filesystem.names(path)

@@ -126,7 +126,7 @@ def test_records_are_those_of_the_older_layout(
 @pytest.mark.parametrize(
     "name", ["static voters", "three initial controllers", "two directories", "no flag on a broker"]
 )
-def test_each_tool_informs_about_what_the_other_formatted(
+def test_info_of_both_tools_is_the_same(
     name: str, apache: Tools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case, theirs, ours = BY_NAME[name], tmp_path / "theirs", tmp_path / "ours"
