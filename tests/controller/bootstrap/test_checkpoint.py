@@ -8,10 +8,15 @@ import pytest
 
 from controller.bootstrap.checkpoint import FILE_NAME, bootstrap_records, encode_checkpoint
 from controller.bootstrap.feature_levels import starting_levels
+from controller.bootstrap.metadata_versions import of_release
 from controller.bootstrap.voters import parse_voters, voters_record
 from controller.image.features import KRAFT_VERSION
+from controller.image.loader import MetadataLoader
+from controller.image.metadata_image import Provenance
+from protocol.metadata_log.frames import decode_metadata_record
 from protocol.metadata_log.security_records import UserScramCredentialRecord
 from protocol.records.batch import compute_crc, iterate_headers, parse_header
+from protocol.records.record import iterate_records
 from protocol.scram_types import ScramMechanism, credential_from, salted_password
 
 VOTERS = (
@@ -92,3 +97,28 @@ def test_every_batch_has_the_time_of_formatting() -> None:
 
 def test_file_is_named_after_offset_and_epoch_zero() -> None:
     assert FILE_NAME == "00000000000000000000-0000000000.checkpoint"
+
+
+def test_image_of_the_checkpoint_has_its_levels_and_credentials() -> None:
+    levels = starting_levels(of_release("4.0", unstable=False), (), is_dynamic=True)
+    content = encode_checkpoint(bootstrap_records(levels, [alice()]), 1, None, now_ms=1234)
+    records = [
+        decode_metadata_record(record.value or b"")[0]
+        for position, header in iterate_headers(content)
+        if not header.is_control
+        for record in iterate_records(content[position : position + header.size_in_bytes])
+    ]
+    loader = MetadataLoader()
+
+    loader.load_snapshot(records, Provenance(len(records), 0, 1234))
+
+    assert loader.fault_count == 0
+    assert loader.image.metadata_version == 25
+    assert dict(loader.image.features) == {
+        "metadata.version": 25,
+        "group.version": 1,
+        "transaction.version": 2,
+    }
+    assert [user for user, _ in loader.image.scram_credentials.items()] == [
+        ("alice", ScramMechanism.SCRAM_SHA_256)
+    ]
