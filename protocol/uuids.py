@@ -55,5 +55,5 @@ def draw_uuid(random_bytes: Callable[[int], bytes]) -> UUID:
 
 
 def is_reserved(value: UUID) -> bool:
-    """Whether no log directory may have this id (`DirectoryId.reserved`)."""
+    """Return whether no log directory may have this id (`DirectoryId.reserved`)."""
     return value.int < _RESERVED

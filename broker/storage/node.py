@@ -39,7 +39,7 @@ class Node:
     """All directories to format, that of the metadata log too, each once and in order."""
     metadata_log_dir: str
     has_static_voters: bool
-    """Whether `controller.quorum.voters` names the controllers."""
+    """True if `controller.quorum.voters` names the controllers."""
     controller_listener: str
     """The first of `controller.listener.names`."""
     controller_address: tuple[str, int] | None
@@ -48,7 +48,7 @@ class Node:
 
     @property
     def is_controller(self) -> bool:
-        """Whether this node takes part in the quorum."""
+        """True if this node is a member of the quorum."""
         return CONTROLLER in self.roles
 
 
