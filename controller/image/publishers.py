@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from controller.image.delta import MetadataDelta
 from controller.image.metadata_image import EMPTY
 from controller.image.snapshot import snapshot_records
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from controller.image.metadata_image import MetadataImage
 
 logger = logging.getLogger(__name__)
+
+RECORDS_PER_STEP: Final = 100
+"""How many records are replayed between two pauses: about a millisecond."""
 
 
 class Publisher(Protocol):
@@ -41,11 +44,15 @@ class Publishers:
         self.fault_count = 0
         """Errors that publishers raised; `metadata-apply-error-count`."""
 
-    def install(self, publishers: Sequence[Publisher], image: MetadataImage) -> None:
-        """Append publishers; they get the whole image at once."""
+    def install_in_steps(
+        self, publishers: Sequence[Publisher], image: MetadataImage
+    ) -> Iterator[None]:
+        """Append publishers, which get the whole image at once; the delta is made in steps."""
         delta = MetadataDelta(EMPTY, is_snapshot=True)
-        for record, _ in snapshot_records(image):
+        for number, (record, _) in enumerate(snapshot_records(image), 1):
             delta.replay(record)
+            if number % RECORDS_PER_STEP == 0:
+                yield
         for publisher in publishers:
             self._publish(publisher, delta, image)
         self._publishers += publishers

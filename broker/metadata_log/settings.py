@@ -1,0 +1,86 @@
+"""What a broker's configuration says of the metadata log and of the way to its quorum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.network.broker_link import LinkLimits
+from config.errors import ConfigError
+from config.listeners.addresses import split_address
+from controller.raft.requests import RequestLimits
+from storage.metadata_log.metadata_log import MetadataLogSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.network.links import Address
+    from config.broker import BrokerConfig
+
+
+class SnapshotSettings(NamedTuple):
+    """When this node makes a snapshot: after whichever comes first."""
+
+    max_bytes: int = 20 << 20
+    max_interval_ms: int = 3_600_000
+    """0 for no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataSettings:
+    """All of them."""
+
+    bootstrap: tuple[Address, ...]
+    """Where the quorum may be found."""
+    voters: Mapping[int, Address]
+    """Of a static quorum."""
+    links: LinkLimits
+    requests: RequestLimits
+    log: MetadataLogSettings
+    snapshots: SnapshotSettings
+    fetch_timeout_ms: int
+    retry_backoff_ms: int
+    delete_delay_ms: int = 60_000
+    """How long renamed files stay."""
+
+
+def metadata_settings(config: BrokerConfig) -> MetadataSettings:
+    """Those of a configuration; raises ConfigError if it names no controller."""
+    voters = dict(map(_voter, config.controller_quorum_voters))
+    bootstrap = tuple(map(split_address, config.controller_quorum_bootstrap_servers))
+    if not (bootstrap or voters):
+        raise ConfigError(
+            "controller.quorum.bootstrap.servers: names no controller, nor does "
+            "controller.quorum.voters"
+        )
+    segment_bytes = config.internal_metadata_log_segment_bytes or config.metadata_log_segment_bytes
+    return MetadataSettings(
+        bootstrap or tuple(voters.values()),
+        voters,
+        LinkLimits(config.controller_quorum_request_timeout_ms, config.socket_request_max_bytes),
+        RequestLimits(
+            fetch_max_bytes=config.controller_quorum_fetch_max_bytes,
+            snapshot_max_bytes=config.controller_quorum_fetch_snapshot_max_bytes,
+        ),
+        MetadataLogSettings(
+            segment_bytes,
+            config.metadata_log_segment_ms,
+            config.metadata_max_retention_bytes,
+            config.metadata_max_retention_ms,
+        ),
+        SnapshotSettings(
+            config.metadata_log_max_record_bytes_between_snapshots,
+            config.metadata_log_max_snapshot_interval_ms,
+        ),
+        config.controller_quorum_fetch_timeout_ms,
+        config.controller_quorum_retry_backoff_ms,
+        config.internal_metadata_delete_delay_millis,
+    )
+
+
+def _voter(text: str) -> tuple[int, Address]:
+    """`id@host:port`."""
+    number, separator, address = text.partition("@")
+    if not separator or not number.isdecimal():
+        raise ConfigError(f"controller.quorum.voters: {text!r} is not id@host:port")
+    return int(number), split_address(address)
