@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from broker.metadata_log.image_snapshots import ImageSnapshots
 from broker.network.links import LinkError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
 
-    from broker.metadata_log.controller_links import ControllerLinks
     from broker.metadata_log.metadata_feed import MetadataFeed
     from broker.metadata_log.settings import MetadataSettings
     from broker.network.links import Address
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from controller.raft.requests import Replica
     from protocol.messages.fetch import FetchResponse
     from protocol.messages.fetch_snapshot import FetchSnapshotResponse
+    from protocol.schema import Request, Response
     from storage.metadata_log.metadata_log import MetadataLog
     from storage.metadata_log.snapshot_files import PartialSnapshot
 
@@ -47,12 +47,24 @@ logger = logging.getLogger(__name__)
 CLEANING_INTERVAL_MS = 60_000
 
 
+class QuorumLinks(Protocol):
+    """Connections to servers of the quorum; `ControllerLinks` are some."""
+
+    async def ask(self, address: Address, request: Request) -> Response:
+        """Send one request and wait for its answer; raises LinkError."""
+        ...
+
+    def close(self) -> None:
+        """Hang up; a request that waits fails with LinkError."""
+        ...
+
+
 class ObserverParts(NamedTuple):
     """What an observer works with."""
 
     log: MetadataLog
     feed: MetadataFeed
-    links: ControllerLinks
+    links: QuorumLinks
     loop: BackgroundLoop
     disk_threads: Executor
     draw_below: Callable[[int], int]

@@ -1,8 +1,8 @@
 """Drawn histories that part: a replica's log becomes its leader's, and loses nothing committed.
 
-In Raft an epoch has one leader, so two logs that both have one of its records are the same up to it.
-A history is therefore a shared beginning, of which some is committed, and two ends that have no
-epoch in common.
+In Raft an epoch has one leader, so two logs with the same record of it are the same up to that. A
+history is therefore a shared beginning, of which some is committed, and two ends that have no epoch
+in common.
 """
 
 from __future__ import annotations

@@ -213,6 +213,7 @@ class MetadataLeader:
             ),
         )
         return FetchSnapshotResponse(
+            throttle_time_ms=0,
             error_code=0,
             topics=[FetchSnapshotResponse.Topic(name="__cluster_metadata", partitions=[part])],
             node_endpoints=[],
