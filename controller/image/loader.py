@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from controller.image.delta import MetadataDelta
 from controller.image.errors import ReplayError
 from controller.image.metadata_image import EMPTY
-from controller.image.publishers import RECORDS_PER_STEP, Publishers
+from controller.image.publishers import Publishers
 from protocol.metadata_log.log_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from protocol.schema import MetadataRecord
 
 logger = logging.getLogger(__name__)
+
+RECORDS_PER_STEP: Final = 100
+"""How many records are replayed between two pauses: about a millisecond."""
 
 
 class MetadataLoader:
@@ -91,6 +94,7 @@ class MetadataLoader:
             if number % RECORDS_PER_STEP == 0:
                 yield
         if not self._in_transaction:
+            yield from self._delta.prepare_in_steps()
             self._publish(provenance)
 
     def load_snapshot(self, records: Iterable[MetadataRecord], provenance: Provenance) -> None:
@@ -108,6 +112,7 @@ class MetadataLoader:
             self._replay(record, provenance.offset)
             if number % RECORDS_PER_STEP == 0:
                 yield
+        yield from self._delta.prepare_in_steps()
         self._publish(provenance)
 
     def _begin(self, before: Provenance) -> None:

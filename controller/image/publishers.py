@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from controller.image.delta import MetadataDelta
 from controller.image.metadata_image import EMPTY
-from controller.image.snapshot import snapshot_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from controller.image.metadata_image import MetadataImage
 
 logger = logging.getLogger(__name__)
-
-RECORDS_PER_STEP: Final = 100
-"""How many records are replayed between two pauses: about a millisecond."""
 
 
 class Publisher(Protocol):
@@ -49,10 +45,7 @@ class Publishers:
     ) -> Iterator[None]:
         """Append publishers, which get the whole image at once; the delta is made in steps."""
         delta = MetadataDelta(EMPTY, is_snapshot=True)
-        for number, (record, _) in enumerate(snapshot_records(image), 1):
-            delta.replay(record)
-            if number % RECORDS_PER_STEP == 0:
-                yield
+        yield from delta.set_all_in_steps(image)
         for publisher in publishers:
             self._publish(publisher, delta, image)
         self._publishers += publishers

@@ -28,9 +28,13 @@ class SaveElection:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Append whole batches that follow the log. A damaged one, and what follows, is left out."""
+    """Append the batches that are sound (`LogView.sound_prefix`), in pieces if there are many.
+
+    One that is not, and what comes after it, is left out: see `Observer.left_out`.
+    """
 
     records: Buffer
+    leader_epoch: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,10 @@ class Observer:
         """The connection failed, or the answer did not come in time."""
         self._destinations.failed(ask.address, now_ms)
 
+    def left_out(self, ask: Ask, now_ms: int) -> None:
+        """Not all records of the answer were appended: they are fetched again, after a pause."""
+        self._destinations.refused(ask.address, now_ms)
+
     def answered(
         self,
         ask: Ask,
@@ -228,20 +232,15 @@ class Observer:
         if snapshot_id.epoch >= 0 or snapshot_id.end_offset >= 0:
             logger.error("snapshot id %r of the leader is half an id", snapshot_id)
             return False
-        return self._append(answer, log, effects)
+        return self._append(answer, effects)
 
-    def _append(self, answer: FetchedPartition, log: LogView, effects: list[Effect]) -> bool:
+    def _append(self, answer: FetchedPartition, effects: list[Effect]) -> bool:
         records = cast("memoryview", answer.records) or memoryview(b"")
-        length, problem = log.sound_prefix(records, self.election.epoch)
-        if length:
-            effects.append(Append(records[:length]))
+        if records:
+            effects.append(Append(records, self.election.epoch))
         if answer.high_watermark >= 0:
             effects.append(AdvanceHighWatermark(answer.high_watermark))
-        if problem:
-            logger.warning(
-                "fetched metadata records after offset %d left out: %s", log.end_offset, problem
-            )
-        return length > 0 or not problem
+        return True
 
     def _diverged(self, epoch: int, end_offset: int, log: LogView, effects: list[Effect]) -> bool:
         """Cut the log. Below the high watermark that would undo what is committed: fatal."""

@@ -262,3 +262,26 @@ def test_own_snapshot_is_where_the_next_start_begins(tmp_path: Path) -> None:
     assert follower.log.snapshots.newest == SnapshotId(3, 1)
     assert sorted(follower.image.features) == ["a", "b"]
     assert follower.image.provenance.offset == 2
+
+
+@pytest.mark.parametrize("damage", ["checksum", "gap"])
+def test_damaged_batch_is_left_out_and_fetched_again_after_pauses(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
+    leader = new_leader("a", "b", "c")
+    good = leader.batches[2]
+    if damage == "gap":
+        leader.batches[2] = leader.batches[3]
+    else:
+        leader.batches[2] = good[:-1] + bytes([good[-1] ^ 1])
+    quorum = ModelQuorum({LEADER: leader})
+
+    with caplog.at_level(logging.ERROR):
+        follower = follow(tmp_path, quorum, 300)
+
+    assert follower.log.log.log_end_offset == 2
+    assert sorted(follower.image.features) == ["a"]
+    assert "fetched metadata left out from offset 2 on" in caplog.text
+    assert 10 <= len(leader.asked) <= 20
+    leader.batches[2] = good
+    assert sorted(follow(tmp_path, quorum).image.features) == ["a", "b", "c"]

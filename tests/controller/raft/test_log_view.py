@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,9 +91,9 @@ class ModelReplica:
             case Truncate(offset):
                 assert offset >= self.high_watermark
                 del self.epochs[offset - self.start :]
-            case Append(records):
+            case Append(records, leader_epoch):
+                assert self.view.sound_prefix(records, leader_epoch) == (len(records), "")
                 for _, header in iterate_headers(records):
-                    assert header.base_offset == self.start + len(self.epochs)
                     self.epochs.append(header.partition_leader_epoch)
             case AdvanceHighWatermark(offset):
                 self.high_watermark = max(self.high_watermark, offset)
@@ -154,3 +155,30 @@ def test_epoch_newer_than_all_ends_where_the_log_does() -> None:
     assert log.end_of_epoch(3) == (2, 5)
     assert log.end_of_epoch(1) == (1, 0)
     assert LogView(9, 9, (), SnapshotId(9, 6)).end_of_epoch(3) == (6, 9)
+
+
+def unsound(kind: str) -> bytes:
+    """A batch that does not follow the one at offset 0, or not in epoch 1."""
+    if kind == "gap":
+        return data_batch([feature("b")], 2, 1)
+    if kind == "later epoch":
+        return data_batch([feature("b")], 1, 2)
+    bad = bytearray(data_batch([feature("b")], 1, 1))
+    bad[16] = 1
+    return bytes(bad)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("gap", "offset 2, not 1"), ("later epoch", "epoch 2"), ("another format", "no record batch")],
+)
+def test_batches_before_one_that_is_not_sound_can_be_appended(kind: str, words: str) -> None:
+    good = data_batch([feature("a")], 0, 1)
+    length, problem = LogView(0, 0).sound_prefix(good + unsound(kind), 1)
+    assert length == len(good)
+    assert words in problem
+
+
+def test_batch_that_is_cut_off_is_no_problem_and_not_appended() -> None:
+    good, cut = data_batch([feature("a")], 0, 1), data_batch([feature("b")], 1, 1)[:-1]
+    assert LogView(0, 0).sound_prefix(good + cut, 1) == (len(good), "")

@@ -89,7 +89,7 @@ def test_records_are_taken_from_the_leader_of_the_epoch_that_is_known_already() 
 
     assert effects == [
         SaveElection(Election(1, 1)),
-        Append(memoryview(leader.batches[0])),
+        Append(memoryview(leader.batches[0]), 1),
         AdvanceHighWatermark(1),
     ]
 
@@ -241,28 +241,10 @@ def test_cut_below_the_high_watermark_is_fatal() -> None:
         exchange(following(leader, log), leader, log)
 
 
-def unsound(kind: str) -> tuple[bytes, bytes]:
-    """A batch that is good, and one that is not."""
-    good = data_batch([feature("a")], 0, 1)
-    if kind == "gap":
-        return good, data_batch([feature("b")], 2, 1)
-    if kind == "later epoch":
-        return good, data_batch([feature("b")], 1, 2)
-    bad = bytearray(data_batch([feature("b")], 1, 1))
-    bad[16] = 1
-    return good, bytes(bad)
-
-
-@pytest.mark.parametrize("kind", ["gap", "later epoch", "another format"])
-def test_good_batches_are_kept_and_what_follows_is_left_out(kind: str) -> None:
-    leader = new_leader(high_watermark=0)
+def test_answer_of_which_records_were_left_out_costs_a_pause() -> None:
+    leader = new_leader()
     observer = following(leader)
-    good, bad = unsound(kind)
-
-    leader.batches = [good, bad]
-    assert exchange(observer, leader) == [Append(memoryview(good)), AdvanceHighWatermark(0)]
-    assert asked(observer).address == LEADER
-
-    leader.batches = [bad]
-    assert exchange(observer, leader) == [AdvanceHighWatermark(0)]
-    assert asked(observer).address == BOOTSTRAP, "the leader is left alone for a moment"
+    step = asked(observer)
+    observer.left_out(step, 0)
+    assert asked(observer).address == BOOTSTRAP
+    assert asked(observer, now_ms=BACKOFF_MS).address == LEADER
