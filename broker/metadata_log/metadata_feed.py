@@ -60,16 +60,16 @@ class MetadataFeed:
         except UnreadableMetadataError as error:
             path = self._log.snapshots.path(snapshot_id)
             raise UnreadableMetadataError(f"{path}: {error}") from error
+        self.has_seen_record = self.has_seen_record or bool(content.records)
         provenance = Provenance(
             snapshot_id.end_offset - 1, snapshot_id.epoch, content.last_contained_timestamp_ms
         )
-        steps = self.loader.load_snapshot_in_steps(content.records, provenance)
+        steps = self.loader.load_snapshot_in_steps(_taken_from(content.records), provenance)
         async for _ in self._slices().each(steps):
             pass
         self.next_offset = snapshot_id.end_offset
         self.quorum = content.quorum
         self.bytes_since_snapshot = 0
-        self.has_seen_record = self.has_seen_record or bool(content.records)
 
     async def advance(self, to_offset: int) -> None:
         """Hand over whole batches up to an offset, which all are committed before."""
@@ -115,3 +115,10 @@ class MetadataFeed:
         yield from self.loader.load_batch_in_steps(records, provenance)
         self.next_offset = last.next_offset
         self.has_seen_record = self.has_seen_record or bool(records)
+
+
+def _taken_from(records: list[MetadataRecord]) -> Iterator[MetadataRecord]:
+    """Records that are let go of one by one: to free 100,000 at once takes long."""
+    records.reverse()
+    while records:
+        yield records.pop()

@@ -59,8 +59,9 @@ class MapDelta(Generic[Key, Value]):
         if not self._changes and not (self._replaces and self.base):
             return self.base
         # Without a step in Python for each entry: there may be 100,000, and one change.
-        entries: dict[Key, Any] = dict({} if self._replaces else self.base)
-        entries.update(self._changes)
+        entries: dict[Key, Any] = dict(self._changes if self._replaces else self.base)
+        if not self._replaces:
+            entries.update(self._changes)
         for key in [key for key, value in self._changes.items() if value is None]:
             del entries[key]
         return entries

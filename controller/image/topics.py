@@ -193,7 +193,8 @@ class TopicsDelta:
 
     def apply(self) -> Topics:
         """The next topics; those before if nothing changed."""
-        self._topics.set_all({topic.topic_id: topic for topic in self._after()})
+        self._after()
+        self._topics.set_all(self._prepared)
         by_id = self._topics.apply()
         return self.base if by_id is self.base.by_id else Topics(by_id, self._names.apply())
 
