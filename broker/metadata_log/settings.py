@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.network.broker_link import LinkLimits
-from config.errors import ConfigError
+from config.errors import ConfigError, invalid
 from config.listeners.addresses import split_address
 from controller.raft.requests import RequestLimits
 from storage.metadata_log.metadata_log import MetadataLogSettings
@@ -47,12 +47,13 @@ class MetadataSettings:
 def metadata_settings(config: BrokerConfig) -> MetadataSettings:
     """Those of a configuration; raises ConfigError if it names no controller."""
     voters = dict(map(_voter, config.controller_quorum_voters))
-    bootstrap = tuple(map(split_address, config.controller_quorum_bootstrap_servers))
+    bootstrap = tuple(
+        _address("controller.quorum.bootstrap.servers", text, text)
+        for text in config.controller_quorum_bootstrap_servers
+    )
     if not (bootstrap or voters):
-        raise ConfigError(
-            "controller.quorum.bootstrap.servers: names no controller, nor does "
-            "controller.quorum.voters"
-        )
+        keys = ("controller.quorum.bootstrap.servers", "controller.quorum.voters")
+        raise ConfigError(f"{' and '.join(keys)} are empty: one of them names controllers", *keys)
     segment_bytes = config.internal_metadata_log_segment_bytes or config.metadata_log_segment_bytes
     return MetadataSettings(
         bootstrap or tuple(voters.values()),
@@ -82,5 +83,12 @@ def _voter(text: str) -> tuple[int, Address]:
     """`id@host:port`."""
     number, separator, address = text.partition("@")
     if not separator or not number.isdecimal():
-        raise ConfigError(f"controller.quorum.voters: {text!r} is not id@host:port")
-    return int(number), split_address(address)
+        raise invalid("controller.quorum.voters", text, "a voter is written id@host:port")
+    return int(number), _address("controller.quorum.voters", text, address)
+
+
+def _address(key: str, text: str, address: str) -> Address:
+    try:
+        return split_address(address)
+    except ValueError as error:
+        raise invalid(key, text, str(error)) from None
