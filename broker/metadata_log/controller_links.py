@@ -22,7 +22,7 @@ API_VERSIONS_VERSION: Final = 3
 """Every controller has it."""
 
 OLDEST: Final[Mapping[type[Request], int]] = {FetchRequest: 13, FetchSnapshotRequest: 0}
-"""The first versions of what is asked that say what has to be said: Fetch with topic ids."""
+"""The first versions that say all that is needed: Fetch with topic ids."""
 
 
 class ControllerLinks:
@@ -68,7 +68,7 @@ class ControllerLinks:
 
 
 class _ControllerLink:
-    """One connection, and what its other end can do."""
+    """One connection, and the versions of its other end."""
 
     def __init__(self, link: BrokerLink) -> None:
         self._link = link

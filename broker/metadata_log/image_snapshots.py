@@ -1,4 +1,4 @@
-"""Snapshots that this node makes of its own image: when, and how one is written."""
+"""Snapshots that this node makes of its own image."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from storage.metadata_log.metadata_log import MetadataLog
 
 RECORDS_PER_BATCH: Final = 200
-"""Few, as a batch is made at once."""
+"""Few: a batch is made at once."""
 
 
 class ImageSnapshots:

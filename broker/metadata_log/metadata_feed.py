@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RECORDS_PER_STEP: Final = 100
 RECORDS_TOGETHER: Final = 4000
-"""So many records, of whole batches, become one image: publishers hear of less, and less often."""
+"""Records of whole batches that become one image at most: publishers hear of fewer changes."""
 
 
 class MetadataFeed:
@@ -42,7 +42,7 @@ class MetadataFeed:
         self.quorum = QuorumInForce()
         """At that offset."""
         self.bytes_since_snapshot = 0
-        """Of batches that were handed over since the last snapshot, loaded or begun."""
+        """Size of the batches handed over since the last snapshot, loaded or begun."""
         self.has_seen_record = False
         """Whether anything but control records has come."""
 
@@ -78,7 +78,7 @@ class MetadataFeed:
                 pass
 
     def steps(self, to_offset: int) -> Iterator[None]:
-        """What `advance` does, in steps."""
+        """Do what `advance` does, in steps."""
         together: list[MetadataRecord] = []
         last: BatchHeader | None = None
         for batch in self._log.log.read_batches(self.next_offset, to_offset):

@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 CLEANING_INTERVAL_MS = 60_000
 PIECE_BYTES = 64 * 1024
-"""How much is appended at once: a thousand of the smallest batches take three milliseconds."""
+"""Bytes appended at once: a thousand of the smallest batches take three milliseconds."""
 
 
 class QuorumLinks(Protocol):
@@ -64,7 +64,7 @@ class QuorumLinks(Protocol):
 
 
 class ObserverParts(NamedTuple):
-    """What an observer works with."""
+    """Surroundings of an observer."""
 
     log: MetadataLog
     feed: MetadataFeed
@@ -122,7 +122,7 @@ class MetadataObserver:
 
     @property
     def leader_address(self) -> Address | None:
-        """Where the leader is, if that is known."""
+        """Address of the leader, if that is known."""
         return self._observer.leader_address
 
     async def run(self) -> None:
@@ -269,10 +269,12 @@ class MetadataObserver:
         voters = self._feed.quorum.voters
         if voters is None:
             return
+        listener = self._settings.listener
         addresses: Mapping[int, Address] = {
-            one.voter_id: (one.endpoints[0].host, one.endpoints[0].port)
-            for one in voters.voters
-            if one.endpoints
+            voter.voter_id: (endpoint.host, endpoint.port)
+            for voter in voters.voters
+            for endpoint in reversed(voter.endpoints)  # the first of them counts
+            if listener in ("", endpoint.name)
         }
         self._observer.voter_addresses = addresses
 

@@ -1,4 +1,4 @@
-"""What a broker's configuration says of the metadata log and of the way to its quorum."""
+"""Settings of the metadata log, and of the way to its quorum, out of a broker's configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SnapshotSettings(NamedTuple):
-    """When this node makes a snapshot: after whichever comes first."""
+    """Limits after which this node makes a snapshot, whichever comes first."""
 
     max_bytes: int = 20 << 20
     max_interval_ms: int = 3_600_000
@@ -28,24 +28,26 @@ class SnapshotSettings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetadataSettings:
-    """All of them."""
+    """All settings of an observer."""
 
     bootstrap: tuple[Address, ...]
-    """Where the quorum may be found."""
+    """Addresses at which the quorum may be found."""
     voters: Mapping[int, Address]
-    """Of a static quorum."""
+    """Controllers of a static quorum, by id."""
     links: LinkLimits
     requests: RequestLimits
     log: MetadataLogSettings
     snapshots: SnapshotSettings
     fetch_timeout_ms: int
     retry_backoff_ms: int
+    listener: str = ""
+    """Listener of controllers that brokers use; any, if none is named."""
     delete_delay_ms: int = 60_000
-    """How long renamed files stay."""
+    """Time for which renamed files stay."""
 
 
 def metadata_settings(config: BrokerConfig) -> MetadataSettings:
-    """Those of a configuration; raises ConfigError if it names no controller."""
+    """Read the settings; raises ConfigError if the configuration names no controller."""
     voters = dict(map(_voter, config.controller_quorum_voters))
     bootstrap = tuple(
         _address("controller.quorum.bootstrap.servers", text, text)
@@ -75,6 +77,7 @@ def metadata_settings(config: BrokerConfig) -> MetadataSettings:
         ),
         config.controller_quorum_fetch_timeout_ms,
         config.controller_quorum_retry_backoff_ms,
+        next(iter(config.controller_listener_names), ""),
         config.internal_metadata_delete_delay_millis,
     )
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RECORDS_PER_STEP: Final = 100
-"""How many records are replayed between two pauses: about a millisecond."""
+"""Records replayed between two pauses: about a millisecond."""
 
 
 class MetadataLoader:

@@ -1,4 +1,4 @@
-"""Servers of the quorum by address, and how long each is left alone after it was of no use."""
+"""Servers of the quorum by address, and pauses after answers of no use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from an answer, for the observer's owner to carry out, in the order given."""
+"""Effects of an answer, for the observer's owner to carry out in the order given."""
 
 from __future__ import annotations
 

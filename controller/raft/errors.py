@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class QuorumError(Exception):
-    """The replica must not go on: what it holds, or what it was told, cannot be right."""
+    """A contradiction between the replica and its quorum, after which it must not go on."""

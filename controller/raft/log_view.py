@@ -1,4 +1,4 @@
-"""What the observer needs to know of its log, and where the log parts from the leader's."""
+"""The observer's view of its log, and the place where the log parts from the leader's."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class SoundPrefix(NamedTuple):
-    """How much of what a leader sent can be appended."""
+    """The part of a leader's records that can be appended."""
 
     length: int
-    """In bytes."""
+    """Size in bytes."""
     problem: str
-    """Of what follows; empty if nothing is wrong with it."""
+    """Fault of the batch that follows; empty if there is none."""
 
 
 class LogView(NamedTuple):
@@ -31,7 +31,7 @@ class LogView(NamedTuple):
     epochs: tuple[tuple[int, int], ...] = ()
     """Each leader epoch and the offset at which it begins, ascending."""
     snapshot: SnapshotId | None = None
-    """The newest one on the disk, which may be all there is."""
+    """The newest one on the disk."""
 
     @property
     def last_epoch(self) -> int:
@@ -55,7 +55,7 @@ class LogView(NamedTuple):
         return self.epochs[following - 1][0], ends
 
     def agreed_end(self, epoch: int, end_offset: int) -> int:
-        """Up to where this log agrees with one in which `epoch` ends at `end_offset`."""
+        """Offset up to which this log agrees with one in which `epoch` ends at `end_offset`."""
         own_epoch, own_end = self.end_of_epoch(epoch)
         return min(own_end, end_offset) if own_epoch == epoch else own_end
 

@@ -67,7 +67,7 @@ ASKED_ANOTHER: Final = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_F
 
 
 class State(enum.Enum):
-    """What the observer is about."""
+    """Stages of following a leader."""
 
     UNATTACHED = enum.auto()
     FOLLOWING = enum.auto()
@@ -75,7 +75,7 @@ class State(enum.Enum):
 
 
 class Event(enum.Enum):
-    """What changes that."""
+    """Changes of the state."""
 
     LEADER_LOST = enum.auto()
     """A later epoch, of which the leader is not known, or not where it is."""
@@ -113,7 +113,7 @@ class Rest:
 
 
 class Verdict(enum.Enum):
-    """What an answer is good for, by the epoch and the leader that it names."""
+    """Use of an answer, by the epoch and the leader that it names."""
 
     USABLE = enum.auto()
     """It is the leader's, of this epoch."""
@@ -156,7 +156,7 @@ class Observer:
         self._download: Download | None = None
 
     def next_request(self, log: LogView, now_ms: int) -> Ask | Rest:
-        """What to ask, or how long not to."""
+        """The next thing to ask, or a rest."""
         leader = self.leader_address
         is_heard_of = leader is not None and now_ms < self._given_up_at_ms
         if leader is not None and is_heard_of and not self._destinations.is_paused(leader, now_ms):
@@ -186,7 +186,7 @@ class Observer:
         log: LogView,
         now_ms: int,
     ) -> list[Effect]:
-        """What follows from an answer; raises QuorumError. `log` is as it was asked with."""
+        """Take an answer, to what `log` was asked with; returns effects. Raises QuorumError."""
         effects: list[Effect] = []
         if response.error_code:
             is_of_use = self._refused(ask, ErrorCode(response.error_code))

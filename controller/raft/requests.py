@@ -37,7 +37,7 @@ class Replica(NamedTuple):
 
 
 class RequestLimits(NamedTuple):
-    """How much is asked for at once, and how long the leader may wait for it."""
+    """Sizes of answers, and the time for which the leader may wait for more."""
 
     max_wait_ms: int = 500
     fetch_max_bytes: int = 1 << 20

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from protocol.wire import Buffer
 
 RECORDS_PER_STEP: Final = 100
-"""How many records are decoded between two pauses: under a millisecond."""
+"""Records decoded between two pauses: under a millisecond."""
 
 
 class SnapshotId(NamedTuple):

@@ -37,12 +37,12 @@ UNLIMITED: Final = -1
 
 
 class MetadataLogSettings(NamedTuple):
-    """What the node's configuration says of the log."""
+    """Settings of the log, out of the node's configuration."""
 
     segment_bytes: int = 1 << 30
     segment_ms: int = 604_800_000
     retention_bytes: int = 100 << 20
-    """Of log and snapshots together; negative for no limit, as `retention_ms`."""
+    """Limit of log and snapshots together; negative for none, as `retention_ms`."""
     retention_ms: int = 604_800_000
 
 
@@ -55,7 +55,7 @@ class MetadataLog:
         self.snapshots = snapshots
         self._settings = settings
         self.notes: list[str] = []
-        """What was not as it should be when it was opened."""
+        """Faults found when the log was opened, a line each."""
         self._remove(snapshots.take_before_offset(log.log_start_offset))
         newest = snapshots.newest
         if newest is None:
@@ -166,7 +166,7 @@ class MetadataLog:
     # The quorum
 
     def read_quorum_state(self) -> QuorumState:
-        """What `quorum-state` says; raises DamagedFileError."""
+        """Read `quorum-state`; raises DamagedFileError."""
         with self.log.directory:
             return quorum_state.read(self.log.directory.disk.filesystem, self.log.path)
 

@@ -76,7 +76,7 @@ def decode(data: bytes) -> QuorumState:
 
 
 def read(filesystem: FileSystem, directory: str) -> QuorumState:
-    """What the file says; epoch 0 without a leader if there is none. Raises DamagedFileError."""
+    """Read the file; epoch 0 without a leader if there is none. Raises DamagedFileError."""
     try:
         return decode(filesystem.read(f"{directory}/{NAME}"))
     except FileNotFoundError:

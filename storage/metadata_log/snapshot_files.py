@@ -89,7 +89,7 @@ class SnapshotFiles:
                 elif snapshot_id is not None and snapshot_id != BOOTSTRAP:
                     self._sizes[snapshot_id] = entry.size
         self.ids = sorted(self._sizes)
-        """Of complete ones, oldest first."""
+        """Ids of complete snapshots, oldest first."""
 
     @property
     def newest(self) -> SnapshotId | None:
@@ -98,11 +98,11 @@ class SnapshotFiles:
 
     @property
     def size_in_bytes(self) -> int:
-        """Of all complete ones."""
+        """Size of all complete ones."""
         return sum(self._sizes.values())
 
     def path(self, snapshot_id: SnapshotId) -> str:
-        """Where the file of a complete one is."""
+        """Path of the file of a complete one."""
         return f"{self._place.path}/{name_of(snapshot_id)}"
 
     def read(self, snapshot_id: SnapshotId) -> bytes:
@@ -111,7 +111,7 @@ class SnapshotFiles:
             return self._place.directory.disk.filesystem.read(self.path(snapshot_id))
 
     def timestamp_ms(self, snapshot_id: SnapshotId) -> int:
-        """When the last record in it was appended; raises UnreadableMetadataError."""
+        """Time of the append of the last record in it; raises UnreadableMetadataError."""
         if snapshot_id not in self._timestamps:
             content = SnapshotContent(self.read(snapshot_id))
             content.read_header()
@@ -134,7 +134,7 @@ class SnapshotFiles:
         return self._take([one for one in self.ids if one < snapshot_id])
 
     def take_before_offset(self, offset: int) -> list[str]:
-        """As `take_before`, those that end before an offset."""
+        """Do the same with those that end before an offset."""
         return self._take([one for one in self.ids if one.end_offset < offset])
 
     def _take(self, snapshot_ids: list[SnapshotId]) -> list[str]:

@@ -17,8 +17,9 @@ from broker.runtime.timers import Timers
 from controller.image.loader import MetadataLoader
 from controller.raft.requests import Replica, RequestLimits
 from protocol.messages.fetch import FetchRequest
+from tests.simulation.machine.virtual_loop import DeadlockError
 from tests.storage.metadata_log.opened import SMALL, opened
-from tests.storage.mortal import MortalFileSystem
+from tests.storage.mortal import KilledError, MortalFileSystem
 from tests.support.broker_parts.disk_thread import DiskThread
 from tests.support.broker_parts.metadata_leader import CLUSTER
 from tests.support.broker_parts.slices import one_step_at_a_time
@@ -141,3 +142,23 @@ def follow(
         return follower
 
     return run_in_virtual_time(scenario())
+
+
+def follow_and_die(directory: Path, quorum: ModelQuorum, steps: int | None) -> int:
+    """Follow on a disk that dies after so many changes; returns how many there were."""
+    filesystem = MortalFileSystem()
+    filesystem.steps = steps
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda *_: None)  # death, where a thread would have met it
+        with suppress(KilledError):
+            log = opened(directory, SMALL, filesystem)
+            follower = Follower(log, quorum, snapshots=SnapshotSettings(300))
+            await follower.run_for(1500)
+            await asyncio.gather(*follower.tasks)
+            await follower.observer.close()
+
+    with suppress(DeadlockError):  # what died on a thread is waited for in vain
+        run_in_virtual_time(scenario())
+    return filesystem.taken

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,15 +14,24 @@ from controller.raft.effects import Election
 from controller.raft.errors import QuorumError
 from protocol.messages.fetch import FetchRequest
 from protocol.metadata_log.batches import UnreadableMetadataError
+from protocol.metadata_log.control_records import VotersRecord
 from protocol.metadata_log.log_records import BeginTransactionRecord
-from protocol.metadata_log.snapshots import SnapshotContent, SnapshotId
+from protocol.metadata_log.snapshots import QuorumInForce, SnapshotContent, SnapshotId
 from protocol.records.builder import NewRecord, build_batch
-from tests.broker.metadata_log.following import LEADER, OTHER, ModelQuorum, follow
+from protocol.uuids import ZERO_UUID
+from tests.broker.metadata_log.following import (
+    LEADER,
+    OTHER,
+    ModelQuorum,
+    follow,
+    follow_and_die,
+)
 from tests.support.broker_parts.metadata_leader import (
     NOW_MS,
     MetadataLeader,
     feature,
     leader_change,
+    snapshot_of,
 )
 
 if TYPE_CHECKING:
@@ -285,3 +295,60 @@ def test_damaged_batch_is_left_out_and_fetched_again_after_pauses(
     assert 10 <= len(leader.asked) <= 20
     leader.batches[2] = good
     assert sorted(follow(tmp_path, quorum).image.features) == ["a", "b", "c"]
+
+
+def one_voter(**endpoints: tuple[str, int]) -> VotersRecord:
+    """Voter 1 with these endpoints, by listener."""
+    voter = VotersRecord.Voter
+    return VotersRecord(
+        version=0,
+        voters=[
+            voter(
+                voter_id=1,
+                voter_directory_id=ZERO_UUID,
+                endpoints=[
+                    voter.Endpoint(name=name, host=host, port=port)
+                    for name, (host, port) in endpoints.items()
+                ],
+                kraft_version_feature=voter.KRaftVersionFeature(
+                    min_supported_version=0, max_supported_version=1
+                ),
+            )
+        ],
+    )
+
+
+def test_leader_is_reached_by_its_address_among_the_voters_in_the_log(tmp_path: Path) -> None:
+    leader = new_leader("a")
+    voters = one_voter(CONTROLLER=OTHER, PLAINTEXT=("nowhere", 1))
+    quorum = QuorumInForce(1, voters)
+    leader.snapshots[SnapshotId(2, 1)] = snapshot_of([feature("a")], 1, quorum)
+    leader.start, leader.batches = 2, []
+    follow(tmp_path, ModelQuorum({LEADER: leader}))
+    leader.addresses = {}
+
+    follower = follow(tmp_path, ModelQuorum({LEADER: leader, OTHER: leader}))
+
+    assert follower.feed.quorum == quorum
+    assert follower.observer.leader_address == OTHER
+
+
+def test_death_at_any_change_of_a_file_costs_nothing_that_the_leader_has(tmp_path: Path) -> None:
+    leader = new_leader(*"abcdef")
+    leader.compact([feature(name) for name in "abcdef"], 5)
+    leader.lead(2)
+    leader.append(feature("g"))
+    quorum = ModelQuorum({LEADER: leader})
+    total = follow_and_die(tmp_path / "whole", quorum, None)
+    assert total > 30
+    for steps in range(total):
+        directory = tmp_path / str(steps)
+        follow_and_die(directory, quorum, steps)
+
+        follower = follow(directory, quorum)
+
+        assert sorted(follower.image.features) == list("abcdefg"), steps
+        assert segments(directory) == b"".join(leader.batches), steps
+        left = [path.name for path in (directory / "__cluster_metadata-0").iterdir()]
+        assert [name for name in left if name.endswith((".part", ".deleted"))] == [], steps
+        shutil.rmtree(directory)

@@ -1,4 +1,4 @@
-"""What a configuration says of the way to the quorum."""
+"""Settings of the way to the quorum, out of a configuration."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def test_limits_are_those_of_the_keys() -> None:
     settings = metadata_settings(
         BrokerConfig(
             controller_quorum_voters=("3@three:9095",),
+            controller_listener_names=("CONTROLLER", "OTHER"),
             controller_quorum_fetch_max_bytes=11,
             controller_quorum_fetch_snapshot_max_bytes=12,
             controller_quorum_fetch_timeout_ms=13,
@@ -50,7 +51,7 @@ def test_limits_are_those_of_the_keys() -> None:
     assert settings.retry_backoff_ms == 15
     assert settings.log == (16, 17, 18, 19)
     assert settings.snapshots == (20, 21)
-    assert settings.delete_delay_ms == 22
+    assert (settings.delete_delay_ms, settings.listener) == (22, "CONTROLLER")
 
 
 @pytest.mark.parametrize(

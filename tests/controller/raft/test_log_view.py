@@ -46,7 +46,7 @@ class History(NamedTuple):
     leaders: list[int]
     committed: int
     compacted: int | None
-    """Where the leader's log begins, if not at 0."""
+    """First offset of the leader's log, if not 0."""
 
 
 @st.composite
@@ -69,7 +69,7 @@ def _ascending(epochs: set[int]) -> st.SearchStrategy[list[int]]:
 
 
 class ModelReplica:
-    """A log of epochs that does what it is told."""
+    """A log of epochs on which effects are carried out."""
 
     def __init__(self, epochs: list[int], high_watermark: int) -> None:
         self.start = 0

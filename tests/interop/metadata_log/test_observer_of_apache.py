@@ -103,7 +103,7 @@ def wait_for_topic(follower: Observing, name: str) -> Topic:
 
 
 def same_batches(follower: Observing, node: BrokerProcess) -> int:
-    """How many batches both have on the disk; each of these must have the same bytes."""
+    """Count the batches that both have on the disk, each of which must have the same bytes."""
     ours = batches_of(follower.metadata_directory)
     theirs = batches_of(metadata_directory(node))
     assert ours, "the observer has fetched something"

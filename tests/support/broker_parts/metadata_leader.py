@@ -74,7 +74,7 @@ class MetadataLeader:
     high_watermark: int = -1
     snapshots: dict[SnapshotId, bytes] = field(default_factory=dict)
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """Of the leaders that it can name."""
+    """Addresses of the leaders that it can name."""
     asked: list[Request] = field(default_factory=list)
 
     @property
@@ -110,13 +110,13 @@ class MetadataLeader:
 
     @property
     def last_epoch(self) -> int:
-        """Of the last record."""
+        """Epoch of the last record."""
         if self.batches:
             return parse_header(self.batches[-1]).partition_leader_epoch
         return max((one.epoch for one in self.snapshots), default=0)
 
     def answer(self, request: Request) -> Response:
-        """What the server answers."""
+        """Answer as the server does."""
         self.asked.append(request)
         if isinstance(request, FetchSnapshotRequest):
             return self._send_part(request)
