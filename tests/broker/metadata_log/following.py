@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from controller.image.metadata_image import MetadataImage
     from controller.image.publishers import Publisher
     from protocol.schema import Request, Response
-    from storage.metadata_log.metadata_log import MetadataLog
+    from storage.metadata_log.metadata_log import MetadataLog, MetadataLogSettings
     from tests.support.broker_parts.metadata_leader import MetadataLeader
 
 LEADER = ("leader", 9191)
@@ -126,14 +126,14 @@ def follow(
     directory: Path,
     quorum: ModelQuorum,
     milliseconds: int = 1000,
-    publishers: Sequence[Publisher] = (),
-    snapshots: SnapshotSettings | None = None,
+    log_settings: MetadataLogSettings = SMALL,
+    **options: Any,
 ) -> Follower:
-    """Follow for so long, and close; returns what then is there."""
+    """Follow for so long, and close; returns what then is there. `options` are of `Follower`."""
 
     async def scenario() -> Follower:
-        log = opened(directory, SMALL, MortalFileSystem())
-        follower = Follower(log, quorum, publishers, snapshots)
+        log = opened(directory, log_settings, MortalFileSystem())
+        follower = Follower(log, quorum, **options)
         try:
             await follower.run_for(milliseconds)
             await asyncio.gather(*follower.tasks)

@@ -26,6 +26,7 @@ from tests.broker.metadata_log.following import (
     follow,
     follow_and_die,
 )
+from tests.storage.metadata_log.opened import SMALL
 from tests.support.broker_parts.metadata_leader import (
     NOW_MS,
     MetadataLeader,
@@ -295,6 +296,24 @@ def test_damaged_batch_is_left_out_and_fetched_again_after_pauses(
     assert 10 <= len(leader.asked) <= 20
     leader.batches[2] = good
     assert sorted(follow(tmp_path, quorum).image.features) == ["a", "b", "c"]
+
+
+def test_old_snapshots_go_every_minute_and_their_files_a_minute_later(tmp_path: Path) -> None:
+    leader = new_leader("a")
+    quorum, often = ModelQuorum({LEADER: leader}), SnapshotSettings(1)
+    found = []
+    follow(tmp_path, quorum, snapshots=often)
+    leader.append(feature("b"))
+    follow(tmp_path, quorum, snapshots=often)
+    for seconds in (59, 61, 122):
+        directory = tmp_path / str(seconds)
+        shutil.copytree(tmp_path / "__cluster_metadata-0", directory / "__cluster_metadata-0")
+        settings = SMALL._replace(retention_bytes=0)
+        follow(directory, quorum, seconds * 1000, settings)
+        names = [path.name for path in (directory / "__cluster_metadata-0").iterdir()]
+        kept = [int(name[:20]) for name in names if name.endswith(".checkpoint")]
+        found.append((sorted(kept), sum(name.endswith(".deleted") for name in names)))
+    assert found == [([2, 3], 0), ([3], 1), ([3], 0)]
 
 
 def one_voter(**endpoints: tuple[str, int]) -> VotersRecord:
