@@ -42,16 +42,20 @@ TIMEOUT_SECONDS = 60
 COMPLAINTS = re.compile(r"mismatch|invalid|corrupt|not valid|out of order|error", re.IGNORECASE)
 
 
-@pytest.fixture(params=["static", "dynamic"])
+@pytest.fixture(
+    params=[(jars.KAFKA_4, "static"), (jars.KAFKA_4, "dynamic"), (jars.KAFKA_4_3, "dynamic")],
+    ids=lambda one: " ".join(one),
+)
 def node(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerProcess]:
     """A node that makes snapshots often, with voters that are configured or in the log."""
+    version, quorum = request.param
     properties = {
         "metadata.log.max.record.bytes.between.snapshots": "3000",
         "metadata.max.idle.interval.ms": "100",
     }
-    if request.param == "dynamic":
+    if quorum == "dynamic":
         properties["controller.quorum.bootstrap.servers"] = f"127.0.0.1:{free_port()}"
-    node = apache_4(tmp_path / "node", properties)
+    node = apache_4(tmp_path / "node", properties, version=version)
     node.start()
     yield node
     node.stop()
