@@ -112,6 +112,8 @@ class MetadataObserver:
         self._clean_at_ms = parts.loop.clock.monotonic_ms() + CLEANING_INTERVAL_MS
         self._silent: set[Address] = set()
         """Servers that failed when they were last asked; so that each is logged once."""
+        self._left_out_from = -1
+        """Offset of the last batch that could not be appended; so that it is logged once."""
         self.caught_up = asyncio.Event()
         """Set when the image was for once as new as the leader's, and publishers have it."""
 
@@ -199,10 +201,15 @@ class MetadataObserver:
                 now_ms = self._parts.loop.clock.now_ms()
                 problem = self._log.append(piece[:length], now_ms) or problem
             if problem:
-                end = self._log.log.log_end_offset
-                logger.error("fetched metadata left out from offset %d on: %s", end, problem)
+                self._note_left_out(problem)
                 return False
         return True
+
+    def _note_left_out(self, problem: str) -> None:
+        end_offset = self._log.log.log_end_offset
+        if end_offset != self._left_out_from:
+            self._left_out_from = end_offset
+            logger.error("fetched metadata left out from offset %d on: %s", end_offset, problem)
 
     async def _carry_out_with_snapshot(self, effect: Effect) -> None:
         partial = self._partial

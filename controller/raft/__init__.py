@@ -11,5 +11,5 @@ again.
 Not here: files, sockets, tasks, clocks and the metadata image. The package imports `protocol` only.
 The driver is `broker.metadata_log`, the files are `storage.metadata_log`.
 
-Start reading in `observer`, then `log_view`; `effects` lists what its owner has to do.
+Start reading in `states` and `observer`, then `log_view`; `effects` lists what its owner has to do.
 """

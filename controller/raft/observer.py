@@ -1,10 +1,5 @@
 """Decisions of an observer: whom to ask for what next, and what follows from an answer.
 
-    state         meaning                                        asks
-    UNATTACHED    no leader is known, or not where it is         any bootstrap server, Fetch
-    FOLLOWING     the leader and its address are known           the leader, Fetch
-    DOWNLOADING   so they are, and its snapshot is to be had     the leader, FetchSnapshot
-
 Any server answers a Fetch with the newest epoch and leader that it knows of: so a leader is found.
 A leader that was not heard of for the fetch timeout, or is left alone after a failure, is looked
 for in the same way.
@@ -41,6 +36,7 @@ from controller.raft.requests import (
     snapshot_part,
     snapshot_request,
 )
+from controller.raft.states import TRANSITIONS, Event, State
 from protocol.errors import ErrorCode
 from protocol.messages.fetch_snapshot import FetchSnapshotResponse
 from protocol.metadata_log.snapshots import SnapshotId
@@ -64,37 +60,6 @@ logger = logging.getLogger(__name__)
 
 ASKED_ANOTHER: Final = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 """The server does not lead, or not in the epoch of the request."""
-
-
-class State(enum.Enum):
-    """Stages of following a leader."""
-
-    UNATTACHED = enum.auto()
-    FOLLOWING = enum.auto()
-    DOWNLOADING = enum.auto()
-
-
-class Event(enum.Enum):
-    """Changes of the state."""
-
-    LEADER_LOST = enum.auto()
-    """A later epoch, of which the leader is not known, or not where it is."""
-    LEADER_FOUND = enum.auto()
-    SNAPSHOT_NEEDED = enum.auto()
-    SNAPSHOT_ENDED = enum.auto()
-    """It is complete, or gone."""
-
-
-TRANSITIONS: Final = {
-    (State.UNATTACHED, Event.LEADER_LOST): State.UNATTACHED,
-    (State.UNATTACHED, Event.LEADER_FOUND): State.FOLLOWING,
-    (State.FOLLOWING, Event.LEADER_LOST): State.UNATTACHED,
-    (State.FOLLOWING, Event.LEADER_FOUND): State.FOLLOWING,
-    (State.FOLLOWING, Event.SNAPSHOT_NEEDED): State.DOWNLOADING,
-    (State.DOWNLOADING, Event.LEADER_LOST): State.UNATTACHED,
-    (State.DOWNLOADING, Event.LEADER_FOUND): State.FOLLOWING,
-    (State.DOWNLOADING, Event.SNAPSHOT_ENDED): State.FOLLOWING,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +117,10 @@ class Observer:
         self._limits = limits
         self._fetch_timeout_ms = fetch_timeout_ms
         self._given_up_at_ms = 0
-        """When the leader will not have been heard of for the fetch timeout."""
+        """End of the fetch timeout since the last answer of the leader."""
         self._download: Download | None = None
+        self._refusal: ErrorCode | None = None
+        """The last one, so that each is logged once."""
 
     def next_request(self, log: LogView, now_ms: int) -> Ask | Rest:
         """The next thing to ask, or a rest."""
@@ -195,6 +162,7 @@ class Observer:
         else:
             is_of_use = self._take_fetch(response, log, effects, now_ms)
         if is_of_use:
+            self._refusal = None
             self._destinations.answered(ask.address)
         else:
             self._destinations.refused(ask.address, now_ms)
@@ -218,7 +186,7 @@ class Observer:
         if verdict is not Verdict.USABLE:
             return verdict is Verdict.HEEDED
         if code is not ErrorCode.NONE:
-            return _log_refusal("Fetch", code)
+            return self._refused_with("Fetch", code)
         self._given_up_at_ms = now_ms + self._fetch_timeout_ms
         return self._take_log(answer, log, effects)
 
@@ -298,7 +266,7 @@ class Observer:
             self._end_download(effects)
             return True
         if code is not ErrorCode.NONE:
-            return _log_refusal("FetchSnapshot", code)
+            return self._refused_with("FetchSnapshot", code)
         self._given_up_at_ms = now_ms + self._fetch_timeout_ms
         if found != download.snapshot_id or part.position != download.size:
             raise QuorumError(
@@ -377,13 +345,13 @@ class Observer:
         if code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             host, port = ask.address
             raise QuorumError(f"{host}:{port} does not let this node follow the quorum")
-        return _log_refusal(type(ask.request).__name__, code)
+        return self._refused_with(type(ask.request).__name__, code)
 
-
-def _log_refusal(name: str, code: ErrorCode) -> bool:
-    if code is not ErrorCode.BROKER_NOT_AVAILABLE:
-        logger.error("%s refused by the quorum: %s", name, code.name)
-    return False
+    def _refused_with(self, name: str, code: ErrorCode) -> bool:
+        if code not in (ErrorCode.BROKER_NOT_AVAILABLE, self._refusal):
+            logger.error("%s refused by the quorum: %s", name, code.name)
+        self._refusal = code
+        return False
 
 
 def _shown(snapshot_id: SnapshotId) -> str:

@@ -8,8 +8,9 @@ from uuid import UUID
 from controller.raft.destinations import Destinations
 from controller.raft.effects import Election
 from controller.raft.log_view import LogView
-from controller.raft.observer import Ask, Observer, State
+from controller.raft.observer import Ask, Observer
 from controller.raft.requests import Replica, RequestLimits
+from controller.raft.states import State
 from protocol.messages.fetch import FetchResponse
 from tests.support.broker_parts.metadata_leader import CLUSTER, MetadataLeader
 

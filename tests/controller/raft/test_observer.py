@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from uuid import UUID
 
 import pytest
@@ -15,7 +16,8 @@ from controller.raft.effects import (
 )
 from controller.raft.errors import QuorumError
 from controller.raft.log_view import LogView
-from controller.raft.observer import Rest, State
+from controller.raft.observer import Rest
+from controller.raft.states import State
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from protocol.metadata_log.snapshots import SnapshotId
@@ -145,6 +147,18 @@ def test_error_for_the_whole_request_costs_a_pause(code: ErrorCode) -> None:
     step = asked(observer)
     assert answered(observer, step, FetchResponse(error_code=int(code), responses=[])) == []
     assert asked(observer).address == OTHER
+
+
+def test_refusal_is_logged_once_until_an_answer_is_of_use(caplog: pytest.LogCaptureFixture) -> None:
+    observer, leader = new_observer(), new_leader()
+    refusal = FetchResponse(error_code=int(ErrorCode.INCONSISTENT_CLUSTER_ID), responses=[])
+    with caplog.at_level(logging.ERROR):
+        for now_ms in (0, 20, 40):
+            answered(observer, asked(observer, now_ms=now_ms), refusal, now_ms=now_ms)
+        assert caplog.text.count("refused by the quorum: INCONSISTENT_CLUSTER_ID") == 1
+        exchange(observer, leader, now_ms=60)
+        answered(observer, asked(observer, now_ms=60), refusal, now_ms=60)
+    assert caplog.text.count("refused by the quorum: INCONSISTENT_CLUSTER_ID") == 2
 
 
 def test_answer_about_another_topic_is_passed_by() -> None:

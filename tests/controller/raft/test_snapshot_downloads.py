@@ -16,7 +16,7 @@ from controller.raft.effects import (
 )
 from controller.raft.errors import QuorumError
 from controller.raft.log_view import LogView
-from controller.raft.observer import State
+from controller.raft.states import State
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest
 from protocol.messages.fetch_snapshot import FetchSnapshotRequest

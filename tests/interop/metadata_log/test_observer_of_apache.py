@@ -44,7 +44,7 @@ COMPLAINTS = re.compile(r"mismatch|invalid|corrupt|not valid|out of order|error"
 
 @pytest.fixture(
     params=[(jars.KAFKA_4, "static"), (jars.KAFKA_4, "dynamic"), (jars.KAFKA_4_3, "dynamic")],
-    ids=lambda one: " ".join(one),
+    ids=" ".join,
 )
 def node(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerProcess]:
     """A node that makes snapshots often, with voters that are configured or in the log."""
