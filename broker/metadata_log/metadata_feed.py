@@ -44,11 +44,11 @@ class MetadataFeed:
         self.bytes_since_snapshot = 0
         """Size of the batches handed over since the last snapshot, loaded or begun."""
         self.has_seen_record = False
-        """Whether anything but control records has come."""
+        """True once a record other than a control record has come."""
 
     @property
     def is_at_image(self) -> bool:
-        """Whether the image is that of the whole batches so far: no transaction is open."""
+        """True if the image has all batches so far: no transaction is open."""
         return self.loader.image.provenance.offset == self.next_offset - 1
 
     async def load_snapshot(self, snapshot_id: SnapshotId) -> None:

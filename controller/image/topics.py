@@ -79,7 +79,7 @@ class TopicsDelta:
         self._partitions: dict[UUID, MapDelta[int, Partition]] = {}
         """Of topics with a change; the values of `_topics` have their names only."""
         self._prepared: dict[UUID, Topic] = {}
-        """Those of them that are what they will be, until they change again."""
+        """Topics of the delta whose values are final until they change again."""
 
     @property
     def created(self) -> Iterable[Topic]:

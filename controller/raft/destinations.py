@@ -49,7 +49,7 @@ class Destinations:
         self._until_ms.pop(address, None)
 
     def is_paused(self, address: Address, now_ms: int) -> bool:
-        """Whether the server is to be left alone."""
+        """Return whether the server is not to be asked yet."""
         return self._until_ms.get(address, now_ms) > now_ms
 
     def any_bootstrap(self, now_ms: int) -> Address | None:
@@ -58,5 +58,5 @@ class Destinations:
         return ready[self._draw_below(len(ready))] if ready else None
 
     def next_bootstrap_ms(self) -> int:
-        """When the first pause of a bootstrap server ends; all of them have one."""
+        """Return the end of the first pause of a bootstrap server; all of them have one."""
         return min(self._until_ms[one] for one in self._bootstrap)

@@ -179,7 +179,7 @@ class MetadataLog:
             quorum_state.write(self.log.directory.disk.filesystem, self.log.path, content)
 
     def _is_beyond(self, snapshot_id: SnapshotId) -> bool:
-        """Whether the log ends before a snapshot: it was downloaded, and then there was a crash."""
+        """Return whether the log ends before a snapshot: a crash followed its download."""
         end_offset, latest_epoch = self.log.log_end_offset, self.log.latest_epoch
         if latest_epoch < 0:
             return snapshot_id.end_offset > end_offset
