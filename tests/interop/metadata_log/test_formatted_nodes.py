@@ -104,7 +104,7 @@ def test_combined_node_starts_with_what_was_formatted(
 def finalised_levels(tools: Tools, bootstrap: str) -> dict[str, str]:
     """Finalised level of each feature, as the tool of Apache Kafka shows it."""
     said = tools.check("features", "--bootstrap-server", bootstrap, "describe").lines
-    pattern = re.compile(r"Feature: (\S+)\t.*FinalizedVersionLevel: (\S+)\t")
+    pattern = re.compile(r"Feature: (\S+)\s.*FinalizedVersionLevel: (\S+)\s")
     found = (match for match in map(pattern.search, said) if match is not None)
     return {match[1]: match[2] for match in found}
 
