@@ -19,11 +19,14 @@ READERS = (
     *("config/machine/*.py", "config/synonyms.py"),
 )
 
+# Formats directories for Apache's nodes too: what it reads, no broker of ours need act on.
+TOOL = ROOT / "broker/storage"
+
 
 @cache
 def attributes_read_of_a_configuration() -> frozenset[str]:
     """Name the attributes that are read of anything whose name ends in `config`."""
-    paths = [path for pattern in READERS for path in ROOT.glob(pattern)]
+    paths = [path for pattern in READERS for path in ROOT.glob(pattern) if TOOL not in path.parents]
     return frozenset(
         node.attr
         for path in paths
