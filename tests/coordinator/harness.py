@@ -73,7 +73,7 @@ class LogEntry(NamedTuple):
 
 
 class Harness:
-    """One shard and everything around it."""
+    """A shard and everything around it."""
 
     def __init__(
         self, settings: GroupSettings | None = None, topics: FewTopics | None = None
@@ -170,7 +170,7 @@ class Harness:
             self.run(self.shard.expire(key, self.now_ms))
 
     def restarted(self) -> Harness:
-        """Another broker that has loaded what this one appended."""
+        """Return another broker that has loaded the records appended here."""
         other = Harness(self.settings, self.topics)
         other.now_ms = self.now_ms
         other.ids = self.ids
@@ -371,7 +371,7 @@ class Harness:
         return members
 
     def settle(self, members: list[str], generation: int) -> None:
-        """Let the leader, the first of `members`, assign, and the others fetch their part."""
+        """Assign as the leader, the first of `members`, and sync the others."""
         assignments = {each: f"part of {each}".encode() for each in members}
         for member_id in members[1:]:
             assert self.sync(member_id, generation).is_parked

@@ -154,7 +154,7 @@ def test_a_topic_is_spared_as_long_as_some_member_consumes_it(
 
 
 def test_emptied_group_of_an_old_broker_expires_from_the_commits(harness: Harness) -> None:
-    """Before version 2 a group's record did not say since when it was in its state."""
+    """Before version 2 a group's record has no time since which it is in its state."""
     key = GroupMetadataKey(group=GROUP)
     value = GroupMetadataValue(
         protocol_type="consumer", generation=0, protocol=None, leader=None, members=[]

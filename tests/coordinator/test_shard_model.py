@@ -1,4 +1,4 @@
-"""Random groups: whatever clients, clocks and failures do, these things hold after every step.
+"""Random groups: invariants that hold after every step of clients, clocks and failures.
 
 - no reply is answered twice (the inbox checks), none that is parked belongs to nobody
 - a group with members has one leader, who is a member; a group without has none
@@ -40,7 +40,7 @@ STORED = (GroupState.EMPTY, GroupState.STABLE)
 
 
 class ShardMachine(RuleBasedStateMachine):
-    """One shard under random clients."""
+    """A shard under random clients."""
 
     members = Bundle("members")
 

@@ -1,4 +1,4 @@
-"""Timers of a shard in virtual time, and the clock that they go by: nobody sets that one."""
+"""Timers of a shard in virtual time, and their monotonic clock."""
 
 from __future__ import annotations
 

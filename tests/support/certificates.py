@@ -111,7 +111,7 @@ class Issued:
         return target
 
     def store(self, kind: str) -> Path:
-        """Of type JKS, PKCS12 or PEM."""
+        """Return a store of type JKS, PKCS12 or PEM."""
         return {"JKS": self.jks, "PKCS12": self.pkcs12, "PEM": self.pem}[kind]()
 
     def as_keystore(self, kind: str = "PKCS12") -> dict[str, str]:
@@ -178,7 +178,7 @@ class Authority:
         return target
 
     def pkcs12(self, directory: Path) -> Path:
-        """With the attribute by which Java tells that it is to be trusted."""
+        """Return a PKCS12 store with the attribute by which Java trusts a certificate."""
         target = directory / "authority.p12"
         entry = pkcs12.PKCS12Certificate(self.certificate, b"authority")
         encryption = BestAvailableEncryption(PASSWORD.encode())
@@ -208,7 +208,7 @@ def certificate_pem(certificate: x509.Certificate) -> str:
 
 
 def key_pem(key: PrivateKeyTypes, password: str | None = None) -> str:
-    """In PKCS8, the only form that Java reads."""
+    """Return the key in PKCS8, the only form that Java reads."""
     encryption = BestAvailableEncryption(password.encode()) if password else NoEncryption()
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
 

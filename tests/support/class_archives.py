@@ -34,7 +34,7 @@ def is_made(version: str) -> bool:
 
 
 def flags(version: str) -> tuple[str, ...]:
-    """Return what a JVM is told of the archive of a version; nothing if there is none."""
+    """Return the JVM flags for the archive of a version; none without one."""
     archive = path(version)
     if not (archive.is_file() and archive.stat().st_size):
         return ()
@@ -42,7 +42,7 @@ def flags(version: str) -> tuple[str, ...]:
 
 
 def make(version: str, broker: BrokerProcess) -> None:
-    """Have a broker that was not started yet make the archive of its version; it ends then."""
+    """Make the archive of a version, by a broker that was not started yet; it ends then."""
     archive = path(version)
     archive.unlink(missing_ok=True)
     unfinished = archive.with_suffix(".unfinished")

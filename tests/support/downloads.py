@@ -1,4 +1,4 @@
-"""Everything that tests take from package registries or compile, before the first test runs.
+"""Downloads from package registries, and compilations, before the first test runs.
 
 `python -m tests.support.downloads` does what is not done yet, and says what. `scripts/setup test`
 ends with it, and every run of pytest begins with it: a test has a time limit, and a network none.

@@ -40,12 +40,12 @@ H = TypeVar("H")
 HANDLE: Final[Any] = asyncio.Handle
 
 LIMIT_SECONDS: Final = 0.05
-"""In production the bound is 10 ms; what a test computes besides has room in the rest."""
+"""Limit in tests; 10 ms in production. The rest leaves room for the test's own computing."""
 
 BUSY_FACTOR: Final = 5
 BUSY_LOAD: Final = 2.0
-"""With so many runnable processes for each processor, what shares caches and memory with others is
-slower by itself, which no counter tells."""
+"""Runnable processes for each processor beyond which shared caches and memory slow each down, which
+no counter shows."""
 
 TRACED_FACTOR: Final = 10
 """Coverage slows Python down by as much."""
@@ -130,7 +130,7 @@ def limit_seconds() -> float:
 
 
 class _Excuses(threading.local):
-    """Of each thread: seconds that do not count, and whether one of the functions is running."""
+    """Excused seconds of each thread, and whether one of the functions is running."""
 
     seconds = 0.0
     is_inside = False
@@ -174,7 +174,7 @@ class LoopWatch:
         clock: Callable[[], float] = time.perf_counter,
         limit: Callable[[], float] = limit_seconds,
     ) -> None:
-        """All in seconds; `waited()` is how long this process had to wait for the machine."""
+        """Set times in seconds; `waited()` is how long this process had to wait for the machine."""
         self._waited = waited
         self._limit = limit
         self._clock = clock
@@ -190,7 +190,7 @@ class LoopWatch:
         """Callbacks that blocked a loop since `begin`, and for how long."""
 
     def excuse(self) -> None:
-        """From now on, in this process, time in the functions of `EXCUSED` does not count.
+        """Exclude the time in the functions of `EXCUSED`, from now on, in this process.
 
         And those that wait for the disk tell when they are called on an event loop.
         """
@@ -242,7 +242,7 @@ class LoopWatch:
         return timed_run
 
     def telling(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function`, which waits for a disk, and is told of when an event loop calls it."""
+        """Wrap `function`, which waits for a disk, to report its calls by an event loop."""
 
         @functools.wraps(function)
         def synced(*arguments: Any, **keywords: Any) -> Any:

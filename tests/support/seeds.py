@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)  # after what is deselected by its marker
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out all seeds of a test but its first, in whatever order the tests are."""
+    """Leave out all seeds of a test but its first, in any order of the tests."""
     if not config.getoption("one_seed"):
         return
     first: dict[Hashable, int] = {}

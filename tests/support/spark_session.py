@@ -1,4 +1,4 @@
-"""Ending Spark in this process so that it can be started again, whatever state it is in."""
+"""Ending Spark in this process in any state, so that it can be started again."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Tools:
         self._runner: subprocess.Popen[bytes] | None = None
 
     def run(self, tool: str, *arguments: str, stdin: str = "") -> Outcome:
-        """Run `tool` and return its outcome, whatever it is."""
+        """Run `tool` and return its outcome, successful or not."""
         words = [CLASSES[self.version][tool], stdin, *arguments]
         line = " ".join("=" + b64encode(word.encode()).decode() for word in words)
         answer = self._ask(line + "\n", tool)

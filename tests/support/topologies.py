@@ -76,7 +76,7 @@ def part(  # noqa: PLR0913 - a subtopology has that many lists
     repartitioned: Iterable[StreamsGroupTopicInfo] = (),
     together: Iterable[Subtopology.CopartitionGroup] = (),
 ) -> Subtopology:
-    """One subtopology."""
+    """Return one subtopology."""
     return Subtopology(
         subtopology_id=name,
         source_topics=sources,

@@ -21,7 +21,7 @@ class ConnectionClosedError(ConnectionError):
 
 @dataclass(slots=True)
 class RawConnection:
-    """One TCP connection that sends bytes as they are and reads whole frames."""
+    """A TCP connection that sends bytes unchanged and reads whole frames."""
 
     socket: socket.socket
 

@@ -1,4 +1,4 @@
-"""Consumers of the newer protocol in front of a shard: each does as it is told."""
+"""Consumers of the newer protocol in front of a shard, which follow its answers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def beat(harness: Harness, **said: Any) -> ConsumerGroupHeartbeatResponse:
 
 @dataclass
 class Member:
-    """A consumer: it owns what it was told last, unless it is slow."""
+    """A consumer: it owns its last assignment, unless it is slow."""
 
     harness: Harness
     member_id: str
@@ -69,7 +69,7 @@ class Member:
         return self.heartbeat(**(options | said))
 
     def heartbeat(self, **said: Any) -> ErrorCode:
-        """Say what it owns, and take over what it is told."""
+        """Report the owned partitions, and take over the answered assignment."""
         owned = [
             TopicPartitions(topic_id=topic, partitions=list(p)) for topic, p in self.owned.items()
         ]

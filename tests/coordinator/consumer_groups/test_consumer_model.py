@@ -1,4 +1,4 @@
-"""Drawn members of both protocols in one group, beside what they were told and what was committed.
+"""Drawn members of both protocols in one group, compared with their answers and commits.
 
 - of the members that the group has, no two own a partition
 - whoever owns a partition may commit it, a member that was removed may not
@@ -45,7 +45,7 @@ ROUNDS = 12
 
 
 class ConsumerGroupMachine(RuleBasedStateMachine):
-    """One group; members do as real ones do, each at its own pace."""
+    """A group; members act as real ones do, each at its own pace."""
 
     harness: Harness
 
@@ -69,7 +69,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
     @rule(name=NAMES, is_slow=st.booleans(), is_lost=st.booleans())
     def heartbeat(self, name: str, *, is_slow: bool, is_lost: bool) -> None:
-        """One that is slow keeps what it shall give up; of a lost answer it knows nothing."""
+        """Send a heartbeat; a slow member revokes nothing, and a lost answer changes nothing."""
         member = self.members.get(name)
         if member is None:
             return
@@ -91,7 +91,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
     @rule(name=CLASSICS)
     def join_as_classic(self, name: str) -> None:
-        """In a classic group all have to join again for that."""
+        """Join by the classic protocol; in a classic group all members have to rejoin."""
         self.classics[name] = ClassicMember(self.harness, [TOPIC])
         self._gather(name)
 
@@ -113,7 +113,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             member.leave()
 
     def _gather(self, name: str) -> None:
-        """Have a member join; and all the others, if the group is a classic one."""
+        """Join a member; and all the others, if the group is a classic one."""
         # An empty consumer group becomes a classic one first, as in the handler of JoinGroup.
         if (group := self._consumer_group()) is not None and not group.members:
             self.harness.append(self.harness.shard.handle_change_to_classic(GROUP))
@@ -133,7 +133,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
                 del self.classics[each]
 
     def _share_out(self, answered: dict[str, Inbox]) -> None:
-        """The leader of a classic group assigns; nobody leads in a consumer group."""
+        """Assign as the leader of a classic group; a consumer group has none."""
         ids = [self.classics[each].member_id for each in answered]
         for each, inbox in answered.items():
             member = self.classics[each]
@@ -184,7 +184,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from("abcdklm"))
     def die(self, name: str) -> None:
-        """It is silent from now on, and owns nothing; the group hears of it later."""
+        """Fall silent, owning nothing; the group detects it later."""
         self.members.pop(name, None)
         self.classics.pop(name, None)
 

@@ -1,4 +1,4 @@
-"""Deadlines of classic groups: they go by a clock that nobody sets."""
+"""Deadlines of classic groups: they follow a clock that is never set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deadlines of members of each modern kind of group: they go by a clock that nobody sets."""
+"""Deadlines of members of each modern kind of group: they follow a clock that is never set."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ PLACES = [(group, topic, index) for group in "ab" for topic in "xy" for index in
 
 
 class PendingOffsetsMachine(RuleBasedStateMachine):
-    """One shard, transactions of three producers, and the model."""
+    """A shard, transactions of three producers, and the model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -158,7 +158,7 @@ class PendingOffsetsMachine(RuleBasedStateMachine):
 
 
 def outcomes(log: list[LogEntry]) -> dict[int, bool | None]:
-    """By offset, whether a record's transaction was committed; None while it is open."""
+    """Return, by offset, whether a record's transaction was committed; None while it is open."""
     found: dict[int, bool | None] = {}
     undecided: dict[int, list[int]] = {}
     for entry in log:

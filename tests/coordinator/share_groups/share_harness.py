@@ -23,7 +23,7 @@ CALLER = ShareCaller("app", "/10.0.0.1")
 
 @dataclass
 class Shares:
-    """A shard, what it has asked share coordinators for, and what members were told."""
+    """A shard, its requests to share coordinators, and the answers to members."""
 
     harness: Harness
     asked: list[Initialisation] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Shares:
         return group
 
     def beat(self, member: str, *topics: str, **said: Any) -> ShareGroupHeartbeatResponse:
-        """Send one heartbeat in the epoch that the member was told; topics if there are any."""
+        """Send a heartbeat in the epoch last answered; topics if there are any."""
         request = ShareGroupHeartbeatRequest(
             **{
                 "group_id": GROUP,
@@ -68,7 +68,7 @@ class Shares:
         return ErrorCode(self.beat(member, member_epoch=-1).error_code)
 
     def initialise(self, *, failing: bool = False) -> None:
-        """Have share coordinators answer all that they were asked for."""
+        """Answer all requests as the share coordinators."""
         asked, self.asked = self.asked, []
         for wanted in asked:
             places = list(wanted.start_offsets)
@@ -77,7 +77,7 @@ class Shares:
             self.harness.append(shares.handle_initialised(wanted.group_id, done, failed))
 
     def settle(self, *members: str) -> None:
-        """Initialise all there is, and have members hear of what they may read."""
+        """Initialise all partitions, and send members their assignments."""
         self.initialise()
         for _ in range(2):
             for member in members:

@@ -1,4 +1,4 @@
-"""Members of share groups: what they are told, and what a group stores."""
+"""Members of share groups: the answers they get, and the records that a group stores."""
 
 from __future__ import annotations
 

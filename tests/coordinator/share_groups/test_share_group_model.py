@@ -26,7 +26,7 @@ PASSING = {ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE}
 
 
 class ShareGroupModel(RuleBasedStateMachine):
-    """One group; what share coordinators have initialised is the reference."""
+    """A group; the partitions initialised by share coordinators are the reference."""
 
     shares: Shares
 
@@ -49,7 +49,7 @@ class ShareGroupModel(RuleBasedStateMachine):
 
     @rule(lost=st.sets(NAMES))
     def all_heartbeat(self, lost: set[str]) -> None:
-        """Of a lost answer the member knows nothing."""
+        """Send all heartbeats; a lost answer has no effect on its member."""
         for name in list(self.topics):
             epoch, told = self.shares.epochs[name], self.shares.told[name]
             if self.shares.beat(name).error_code not in PASSING:
@@ -72,7 +72,7 @@ class ShareGroupModel(RuleBasedStateMachine):
 
     @rule(name=NAMES)
     def die(self, name: str) -> None:
-        """It is silent from now on; the group hears of it later."""
+        """Fall silent; the group detects it later."""
         self._forget(name)
 
     def _forget(self, name: str) -> None:
@@ -90,7 +90,7 @@ class ShareGroupModel(RuleBasedStateMachine):
 
     @rule()
     def share_coordinators_are_not_heard(self) -> None:
-        """They have done what they were asked for, and the group never hears of it."""
+        """Lose the answers of share coordinators that have done their requests."""
         self.shares.asked.clear()
 
     @rule(topic=st.sampled_from("tu"), more=st.integers(1, 2))

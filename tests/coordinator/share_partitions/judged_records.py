@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
 
 class JudgedRecords:
-    """One share-partition under its leader, and what may never happen to it."""
+    """A share-partition under its leader, and its invariants."""
 
     def __init__(self, settings: ShareGroupSettings) -> None:
         self.settings = settings
@@ -45,7 +45,7 @@ class JudgedRecords:
         self.finished: set[int] = set()
         """Offsets stored as finished: they must not be delivered again."""
         self.counts: dict[int, int] = {}
-        """Deliveries of each record, as its members were told."""
+        """Deliveries of each record, as reported to members."""
         self.owners: dict[int, tuple[str, int]] = {}
         """Member that holds each record, and the end of its lock."""
         self.pending: list[Step] = []
@@ -171,7 +171,7 @@ class JudgedRecords:
             self.owners.pop(offset, None)
 
     def restart(self) -> None:
-        """Another broker leads: what was not stored is forgotten."""
+        """Elect another leader: unstored state is lost."""
         self.pending.clear()
         self.owners.clear()
         self.records = self._loaded()
@@ -180,7 +180,7 @@ class JudgedRecords:
         self.check()
 
     def unfinished(self) -> list[int]:
-        """Records of the log that nobody was given, or may see, and that were not finished."""
+        """Return the visible records of the log that are not finished."""
         hidden = self.aborted if self.settings.is_read_committed else set()
         return [
             offset

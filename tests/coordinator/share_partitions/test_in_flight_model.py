@@ -29,7 +29,7 @@ REFUSALS = {ErrorCode.INVALID_RECORD_STATE, ErrorCode.INVALID_REQUEST}
 
 
 class ShareMachine(RuleBasedStateMachine):
-    """One partition and three members of a group."""
+    """A partition and three members of a group."""
 
     @initialize(
         limit=st.integers(2, 6),
@@ -149,7 +149,7 @@ class ShareMachine(RuleBasedStateMachine):
         self.held.clear()
 
     def teardown(self) -> None:
-        """Let everything be delivered and accepted."""
+        """Deliver and accept everything."""
         judged = self.judged
         while judged.pending:
             judged.store()

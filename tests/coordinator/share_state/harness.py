@@ -23,7 +23,7 @@ TOPIC = "t"
 
 
 class Harness:
-    """One shard and everything around it; what it stores is committed at once."""
+    """A shard and everything around it; its records are committed at once."""
 
     def __init__(self, settings: ShareStateSettings | None = None) -> None:
         self.settings = settings or ShareStateSettings()

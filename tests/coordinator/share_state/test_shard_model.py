@@ -25,7 +25,7 @@ LAST = 30
 
 @dataclass
 class Model:
-    """One share-partition."""
+    """A share-partition."""
 
     state_epoch: int
     start: int
@@ -34,7 +34,7 @@ class Model:
 
 
 class ShareStateMachine(RuleBasedStateMachine):
-    """One shard."""
+    """A shard."""
 
     def __init__(self) -> None:
         super().__init__()

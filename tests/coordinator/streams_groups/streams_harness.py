@@ -1,4 +1,4 @@
-"""Members of streams groups in front of a shard: each does as it is told."""
+"""Members of streams groups in front of a shard, which follow its answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def beat(harness: Harness, **said: Any) -> Outcome:
 
 @dataclass
 class Member:
-    """A thread of an application: it owns the tasks it was told last, unless it is slow."""
+    """A thread of an application: it owns its last assigned tasks, unless it is slow."""
 
     harness: Harness
     member_id: str
@@ -82,7 +82,7 @@ class Member:
         return self.heartbeat(**(options | said))
 
     def heartbeat(self, **said: Any) -> ErrorCode:
-        """Say what it owns, and take over what it is told."""
+        """Report the owned tasks, and take over the answered assignment."""
         options = {f"{kind}_tasks": self._said(kind) for kind in KINDS} | said
         answer = beat(
             self.harness, member_id=self.member_id, member_epoch=self.epoch, **options
@@ -111,7 +111,7 @@ class Member:
 
     @property
     def statuses(self) -> list[int]:
-        """The statuses that it was told last."""
+        """Return the statuses of its last answer."""
         assert self.answer is not None
         return [each.status_code for each in self.answer.status or ()]
 

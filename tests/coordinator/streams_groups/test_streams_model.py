@@ -53,7 +53,7 @@ class StreamsModel(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(sorted(NAMES)), is_slow=st.booleans(), is_lost=st.booleans())
     def heartbeat(self, name: str, *, is_slow: bool, is_lost: bool) -> None:
-        """One that is slow keeps what it shall give up; of a lost answer it knows nothing."""
+        """Send a heartbeat; a slow member revokes nothing, and a lost answer changes nothing."""
         member = self.members.get(name)
         if member is None:
             return
@@ -73,7 +73,7 @@ class StreamsModel(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(sorted(NAMES)))
     def die(self, name: str) -> None:
-        """It is silent from now on, and runs nothing; the group hears of it later."""
+        """Fall silent, running nothing; the group detects it later."""
         self.members.pop(name, None)
 
     @rule()

@@ -33,7 +33,7 @@ TIMEOUT_MS = 60_000
 
 
 class Harness:
-    """One shard and everything around it."""
+    """A shard and everything around it."""
 
     def __init__(self, settings: TransactionSettings | None = None, first_id: int = 1000) -> None:
         self.settings = settings or TransactionSettings()
@@ -82,7 +82,7 @@ class Harness:
             self.to_mark += decided
 
     def commit(self) -> None:
-        """All that was appended is committed."""
+        """Commit all appended records, and call their waiters."""
         self.high_watermark = len(self.log)
         waiting, self._waiting = self._waiting, []
         for _, callback in waiting:
@@ -95,7 +95,7 @@ class Harness:
             self._waiting.append((len(self.log), callback))
 
     def fail_over(self) -> Harness:
-        """Another broker takes over: it has what was committed, and nobody else is told more."""
+        """Fail over to another broker, which has the committed records; waiting requests fail."""
         waiting, self._waiting = self._waiting, []
         for _, callback in waiting:
             callback(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -113,7 +113,7 @@ class Harness:
         return other
 
     def write_markers(self) -> None:
-        """Mark all that is decided, and tell the shard."""
+        """Write the markers of all decided transactions, and report them to the shard."""
         decided, self.to_mark = self.to_mark, []
         for transaction in decided:
             for partition in sorted(transaction.partitions):

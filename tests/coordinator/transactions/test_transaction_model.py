@@ -40,7 +40,7 @@ STEPS_BACK = st.sampled_from([0, 0, 0, 0, 1, 2, -1])
 
 
 class TransactionMachine(RuleBasedStateMachine):
-    """One shard under random producers."""
+    """A shard under random producers."""
 
     @initialize(
         version=st.sampled_from([0, 1, 2, 2]),
@@ -214,7 +214,7 @@ class TransactionMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_transaction_ends_in_one_way(self) -> None:
-        """With an epoch for each transaction, the one in markers tells which it was."""
+        """With an epoch for each transaction, the epoch of its markers identifies it."""
         if not hasattr(self, "harness") or not self.is_newest:
             return
         outcomes: dict[tuple[int, int], str] = {}

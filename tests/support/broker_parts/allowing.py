@@ -20,7 +20,7 @@ Right = tuple[ResourceType, str, AclOperation]
 
 
 def allowing(*rights: Right, principal: str = PRINCIPAL) -> AclAuthorizer:
-    """With access control lists that give `principal` these rights."""
+    """Return an authorizer with access control lists that give `principal` these rights."""
     authorizer = AclAuthorizer(AuthorizerSettings())
     entries: dict[ResourcePattern, list[AccessControlEntry]] = {}
     for kind, name, operation in rights:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class DiskThread(ThreadPoolExecutor):
-    """One thread, so that work is done in its order."""
+    """A single thread, so that work is done in order."""
 
     def __init__(self) -> None:
         super().__init__(1, thread_name_prefix="disk")

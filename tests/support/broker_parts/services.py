@@ -59,7 +59,7 @@ PLENTY = 1_000_000
 
 
 class StandingClock:
-    """It is always the same moment."""
+    """Clock that stands still."""
 
     def now_ms(self) -> int:
         return NOW_MS
@@ -80,7 +80,7 @@ class CountedBytes:
 
 
 class TestedMachine(LocalPlatform):
-    """This machine, at a time that the test has."""
+    """This machine, at a time that the test sets."""
 
     __test__ = False
 
@@ -90,7 +90,7 @@ class TestedMachine(LocalPlatform):
 
 
 def logs_in_memory() -> LogDirectories:
-    """One directory, with nothing in it."""
+    """Return one empty log directory in memory."""
     disk = Disk(SimulatedDisk(lambda: NOW_MS))
     return LogDirectories.open(["/data"], disk, LogSettings())
 

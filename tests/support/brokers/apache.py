@@ -109,7 +109,7 @@ def apache_4(
 
 
 class ZooKeeperCluster:
-    """One ZooKeeper server and one Apache Kafka 3.9.1 broker that uses it."""
+    """A ZooKeeper server and an Apache Kafka 3.9.1 broker that uses it."""
 
     def __init__(self, directory: Path, properties: dict[str, str] | None = None) -> None:
         self.zookeeper = ZooKeeperServer(directory / "zookeeper")

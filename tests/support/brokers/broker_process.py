@@ -1,4 +1,4 @@
-"""One broker as a process of its own: started, measured, frozen, killed, started again."""
+"""A broker as a process of its own: started, measured, frozen, killed, started again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BrokerProcess:
     """Variables added to the environment of the tests, from its next start on."""
 
     startup_seconds: float = 0.0
-    """From the start of the process to the first answered ApiVersions and Metadata."""
+    """Time from the start of the process to the first answered ApiVersions and Metadata."""
 
     _launched: float = 0.0
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
@@ -148,7 +148,7 @@ class BrokerProcess:
         freeze(self.pid)
 
     def thaw(self) -> None:
-        """Let it run on (SIGCONT)."""
+        """Resume it (SIGCONT)."""
         os.kill(self.pid, signal.SIGCONT)
 
     def cpu_seconds(self) -> float:

@@ -46,13 +46,13 @@ PartitionState = tuple[int, frozenset[int], int]
 
 
 class Member:
-    """One broker, and the links to it and from it to ZooKeeper."""
+    """A broker, and the links to it and from it to ZooKeeper."""
 
     def __init__(self, directory: Path, number: int, zookeeper_port: int) -> None:
         internal = free_port()
         self.number = number
         self.link = CutLink(internal)
-        """In front of the listener for brokers."""
+        """Link in front of the listener for brokers."""
         self.zookeeper_link = CutLink(zookeeper_port)
         port = free_port()
         client = f"CLIENT://127.0.0.1:{port}"
@@ -69,7 +69,7 @@ class Member:
         )
 
     def set_clock_ahead(self, milliseconds: int) -> None:
-        """From its next start on, have its wall clock go wrong by so much."""
+        """Set its wall clock ahead by so much, from its next start on."""
         command = self.process.command
         self.process.command = [
             *(sys.executable, "-m", "tests.support.brokers.skewed_broker"),
@@ -136,7 +136,7 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """All brokers, as clients take them."""
+        """Return all brokers' addresses, as clients take them."""
         return ",".join(member.process.bootstrap for member in self.members)
 
     def ailments(self) -> list[str]:

@@ -25,7 +25,7 @@ MOST_BYTES_WHEN_FULL = 4096
 
 
 def last(chance: Random, *, beyond_session: bool = False) -> None:
-    """Let a fault last: about as long as a session, or certainly longer."""
+    """Wait while a fault lasts: about as long as a session, or certainly longer."""
     shortest = 1.3 if beyond_session else 0.2
     time.sleep(chance.uniform(shortest, 1.7) * SESSION_SECONDS)
 
@@ -75,7 +75,7 @@ def frozen_briefly(_cluster: Cluster, member: Member, chance: Random) -> Iterato
 
 @contextmanager
 def cut_from_zookeeper(_cluster: Cluster, member: Member, chance: Random) -> Iterator[None]:
-    """It leads on, after its session has ended, until it hears."""
+    """Cut it from ZooKeeper: it leads on after its session has ended, until it is notified."""
     member.zookeeper_link.cut(
         chance.choice([Direction.BOTH, Direction.REQUESTS, Direction.ANSWERS])
     )
@@ -112,7 +112,7 @@ def each_alone(cluster: Cluster, _member: Member, _chance: Random) -> Iterator[N
 
 @contextmanager
 def disk_full(_cluster: Cluster, member: Member, _chance: Random) -> Iterator[None]:
-    """Nothing can be written; it ends, as it has one directory, and starts when there is room."""
+    """Fill the disk of a broker: it ends, with its only directory, and starts once freed."""
     soft, hard = resource.prlimit(member.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(member.process.pid, resource.RLIMIT_FSIZE, (MOST_BYTES_WHEN_FULL, hard))
     yield

@@ -21,7 +21,7 @@ class Direction(Flag):
     REQUESTS = auto()
     """Towards the port."""
     ANSWERS = auto()
-    """From the port."""
+    """Bytes from the port."""
     BOTH = REQUESTS | ANSWERS
 
 
@@ -39,12 +39,12 @@ class CutLink:
         threading.Thread(target=self._accept, name=f"link-{target}", daemon=True).start()
 
     def cut(self, direction: Direction = Direction.BOTH) -> None:
-        """Let nothing pass that way until `heal`."""
+        """Block a direction until `heal`."""
         for one in direction:
             self._passes[one].clear()
 
     def heal(self) -> None:
-        """Let everything pass, first what was held."""
+        """Pass everything again, first the held bytes."""
         for event in self._passes.values():
             event.set()
 
@@ -79,7 +79,7 @@ class CutLink:
                 threading.Thread(target=self._carry, args=way, daemon=True).start()
 
     def _carry(self, source: socket.socket, sink: socket.socket, direction: Direction) -> None:
-        """Until either side ends; its end is held by a cut as well."""
+        """Carry bytes until either side ends; its end is held by a cut as well."""
         passes = self._passes[direction]
         try:
             while piece := source.recv(PIECE_BYTES):

@@ -1,4 +1,4 @@
-"""Our broker, which tells at its end what only the collector of garbage cycles could free.
+"""Our broker, which reports at its end what only the collector of garbage cycles could free.
 
 `python -m tests.support.brokers.garbage_broker --config …`; `BROKER_GARBAGE_FILE` names the file
 that gets a JSON object of counts by type. A garbage cycle for each request would hold what the

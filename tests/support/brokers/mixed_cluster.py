@@ -61,7 +61,7 @@ SECURED_KEYS = {
 
 
 class Place:
-    """One broker id and what belongs to it."""
+    """A broker id and what belongs to it."""
 
     def __init__(
         self, broker_id: int, directory: Path, zookeeper: ZooKeeperServer, realm: Realm | None
@@ -86,7 +86,7 @@ class Place:
         self.broker = self._takers[OURS]
 
     def take(self, make: str) -> None:
-        """Have a broker of this make here, and wait until it serves."""
+        """Start a broker of this make here, and wait until it serves."""
         self.broker = self._takers[make]
         self.broker.start()
 
@@ -95,7 +95,7 @@ class Place:
         assert self.broker.stop() in STOPPED_IN_ORDER
 
     def kill(self) -> None:
-        """End whatever is here."""
+        """Kill the broker here, if any."""
         for taker in self._takers.values():
             taker.kill()
 
@@ -110,7 +110,7 @@ class Place:
 
 
 class MixedCluster:
-    """ZooKeeper, and the places; nobody has taken them yet.
+    """ZooKeeper, and the places, which have no brokers at first.
 
     With a realm, brokers speak SASL_SSL to each other and have an authorizer, to which the tests
     themselves, on PLAINTEXT, are super users.
@@ -125,15 +125,15 @@ class MixedCluster:
 
     @property
     def bootstrap(self) -> str:
-        """Both places' addresses."""
+        """Return both places' addresses."""
         return ",".join(place.broker.bootstrap for place in self.places)
 
     def bootstrap_of(self, access: Access) -> str:
-        """Both places' addresses for clients that come this way in."""
+        """Return both places' addresses for clients with this access."""
         return ",".join(place.ports.bootstrap(access.protocol) for place in self.places)
 
     def admin(self) -> AdminClient:
-        """Return a client that finds whoever is there; keep it until it has answered."""
+        """Return a client that finds either broker; keep it until it has answered."""
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     @property
@@ -165,7 +165,7 @@ class MixedCluster:
         self.eventually(lambda: len(self.states(topic)) == len(assignment))
 
     def topics(self) -> list[str]:
-        """All topics, internal ones too."""
+        """Return all topics, including internal ones."""
         return sorted(self.nodes.get_children("/brokers/topics"))
 
     def assignment(self, topic: str) -> list[list[int]]:
@@ -196,7 +196,7 @@ class MixedCluster:
         self.wait_until_in_sync([topic])
 
     def prefer(self) -> None:
-        """Have each partition led by the first of its replicas."""
+        """Elect the first replica of each partition."""
         wanted = [
             TopicPartition(topic, number)
             for topic in self.topics()
@@ -225,7 +225,7 @@ class MixedCluster:
             self.eventually(lambda: set(self.leaders(topic)) == {broker_id})  # noqa: B023
 
     def wait_until_equal(self) -> None:
-        """Wait until both places hold the same bytes, once nobody writes."""
+        """Wait until both places hold the same bytes, once all writes have ended."""
         one, other = self.places
         if not wait_until(lambda: one.logs() == other.logs(), WAIT_SECONDS):
             mine, theirs = one.logs(), other.logs()
@@ -237,7 +237,7 @@ class MixedCluster:
             raise AssertionError(f"logs that differ: {different}")
 
     def eventually(self, condition: Callable[[], bool]) -> None:
-        """Wait for it; what the brokers said is in the error."""
+        """Wait until it holds; the error has the brokers' output."""
         if not wait_until(condition, WAIT_SECONDS):
             said = "\n".join(place.broker.output_tail() for place in self.places)
             raise AssertionError(f"it did not come to pass:\n{said}")

@@ -75,7 +75,7 @@ class Node:
             raise BrokerError(f"a node does not serve:\n{self.output_tail()}")
 
     def command(self, *words: str) -> tuple[int, str]:
-        """Ask the node that runs; returns the exit code and what was said."""
+        """Run a command against the node; return the exit code and the output."""
         asked = subprocess.run(
             [*self._command, *words],
             cwd=REPOSITORY,
@@ -103,7 +103,7 @@ class Node:
         return self._port + process
 
     def pids(self) -> dict[int, int | None]:
-        """All brokers' processes."""
+        """Return the pids of all brokers."""
         return {broker_id: self.pid(broker_id) for broker_id in self.ids}
 
     def kill_broker(self, broker_id: int) -> None:
@@ -121,7 +121,7 @@ class Node:
         freeze(pid)
 
     def thaw_broker(self, broker_id: int) -> None:
-        """Let it run on."""
+        """Resume the broker."""
         os.kill(self.pid(broker_id) or 0, signal.SIGCONT)
 
     def kill_supervisor(self) -> None:
@@ -146,7 +146,7 @@ class Node:
 
 
 def _free_ports(count: int) -> int:
-    """The first of neighbouring ports of which nobody uses any."""
+    """Return the first of neighbouring ports that are all free."""
     while True:
         first = free_port()
         if all(map(_is_free, range(first, first + count))):

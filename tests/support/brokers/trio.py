@@ -51,7 +51,7 @@ class Trio:
         self.bootstrap = ",".join(broker.bootstrap for broker in self.brokers)
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         self._last_answer: object = None
-        """Of the cluster, to what it was asked last; for who reads why a test failed."""
+        """The cluster's last answer, for whoever debugs a failed test."""
 
     def start(self) -> None:
         """Start all that do not run, and wait until they do."""
@@ -64,7 +64,7 @@ class Trio:
             broker.wait_until_serving()
 
     def heal(self) -> None:
-        """Have all run, all partitions led and all replicas in sync."""
+        """Make all brokers run, with all partitions led and all replicas in sync."""
         self.start()
         assert wait_until(self._is_whole, HEALED_SECONDS), "the cluster does not heal"
 
@@ -80,7 +80,7 @@ class Trio:
         return known[partition].leader if partition in known else -1
 
     def wait_for_another_leader(self, topic: str, partition: int, old: int) -> None:
-        """Wait until somebody else than `old` leads."""
+        """Wait until another broker than `old` leads."""
 
         def has_changed() -> bool:
             return self._asked(lambda: self.leader(topic, partition) not in {old, -1})

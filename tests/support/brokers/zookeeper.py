@@ -32,7 +32,7 @@ MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 
 class ZooKeeperServer:
-    """One server on a fixed port, whether it runs or not."""
+    """A server on a fixed port, running or not."""
 
     def __init__(
         self,
@@ -88,11 +88,11 @@ class ZooKeeperServer:
         self.process.kill()
 
     def freeze(self) -> None:
-        """Have it answer nothing, with its connections open."""
+        """Freeze it: connections stay open without answers."""
         self.process.freeze()
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         self.process.thaw()
 
     def _serves(self) -> bool:

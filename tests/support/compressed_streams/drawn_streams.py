@@ -58,7 +58,7 @@ def draw_batch(draw: random.Random, codec: Codec, names: list[str], now_ms: int)
 
 
 def draw_batches(draw: random.Random, now_ms: int) -> list[DrawnBatch]:
-    """One batch for each deviation alone, and as many with several at once."""
+    """Draw a batch for each deviation alone, and as many with several at once."""
     batches = []
     for codec, variants in VARIANTS.items():
         for name in variants:

@@ -27,7 +27,7 @@ class SnappyStream:
     chunk_bytes: int = 32 << 10
     literals_only: bool = False
     length_padding: bytes = b""
-    """Of each chunk's varint: bytes that add nothing to it."""
+    """Bytes of each chunk's varint that add nothing to it."""
     claimed: int = 0
     """Added to each chunk's own length."""
     after_chunk: bytes = b""

@@ -9,7 +9,7 @@ class _Width(NamedTuple):
     bits: int
     primes: tuple[int, int, int, int, int]
     rotations: tuple[int, int, int, int]
-    """Of the four lanes when they are added up."""
+    """Rotations of the four lanes when they are added up."""
     round_rotation: int
 
 

@@ -29,7 +29,7 @@ CLIENTS = {
     "kcat (librdkafka)": (None, {"kcat"}),
     "franz-go": ("github.com/twmb/franz-go", {"franz_go"}),
 }
-"""By name: the package with its version, and what a test imports that uses it."""
+"""By name: the package with its version, and the import of tests that use it."""
 
 WRAPPERS = ("tests.interop.clients", "tests.interop.go")
 """Packages whose modules are named after the client that they import."""

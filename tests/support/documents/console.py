@@ -34,7 +34,7 @@ _QUICK_DELETION = ",file.delete.delay.ms=1000"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command as it stands there, and what it is said to print."""
+    """A command of a page, and its output there."""
 
     line: str
     output: str

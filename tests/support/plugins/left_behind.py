@@ -70,7 +70,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def _release(item: pytest.Item) -> None:
-    """Have all of it collected that only the exceptions held; each warns of what it is."""
+    """Collect everything that only the exceptions held; each leftover warns of itself."""
     del item.stash[_EXCEPTIONS]
     for name in ("last_exc", "last_type", "last_value", "last_traceback"):
         with contextlib.suppress(AttributeError):

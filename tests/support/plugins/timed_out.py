@@ -1,4 +1,4 @@
-"""A test that times out hurts no other: what it used is set up anew for the next one.
+"""A test that times out affects no other: its fixtures are set up again for the next one.
 
 A plugin of pytest. A time-out ends a test anywhere: in a fixture that many tests share, whose
 failure pytest would raise again for each of them; or in a call to Spark, a tool's JVM or a cluster,
@@ -27,7 +27,7 @@ _HAS_TIMED_OUT = pytest.StashKey[bool]()
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_timeout_set_timer() -> Generator[None, Any, Any]:
-    """Have the time-out repeated; pytest-timeout ends that when the test has failed or is over."""
+    """Repeat the time-out; pytest-timeout ends that when the test has failed or is over."""
     is_set = yield
     first, _ = signal.getitimer(signal.ITIMER_REAL)
     if first > 0:  # its other method is a thread that ends the process

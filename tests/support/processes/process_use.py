@@ -16,10 +16,10 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Of one process, or of several together."""
+    """Usage of one process, or of several together."""
 
     cpu_seconds: float = 0.0
-    """Since they began, user and system, without children that have ended."""
+    """Processor time since they began, user and system, without children that have ended."""
 
     resident_bytes: int = 0
 

@@ -23,7 +23,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 class Terminal:
-    """The command leads the session of its terminal, so that it hears when that is closed."""
+    """The command leads the session of its terminal, and is notified when that is closed."""
 
     def __init__(self, command: Sequence[str], directory: Path | None = None) -> None:
         self._other_end, end = pty.openpty()

@@ -14,7 +14,7 @@ POLL_SECONDS = 0.05
 def wait_until(
     is_due: Callable[[], bool], seconds: float, poll_seconds: float = POLL_SECONDS
 ) -> bool:
-    """Ask until it is so, or so many seconds have passed; returns whether it is."""
+    """Poll until it holds, or so many seconds have passed; return whether it does."""
     deadline = time.monotonic() + seconds
     while not is_due():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Users and certificates for tests, and how brokers and clients of every make are told of them.
+"""Users and certificates for tests, in the configurations of brokers and clients of every make.
 
 `realm` has them, `listeners` secures brokers with them, `access` has what each client is given.
 """

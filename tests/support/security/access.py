@@ -25,14 +25,14 @@ HOUR_SECONDS = 3600
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One way in."""
+    """A client's access."""
 
     protocol: str
     mechanism: str = ""
-    """Of SASL; empty where there is none."""
+    """Mechanism of SASL; empty without SASL."""
     user: str = ALICE
     password: str | None = None
-    """Another than the right one."""
+    """A password instead of the right one."""
 
     def __str__(self) -> str:
         return f"{self.protocol}-{self.mechanism}" if self.mechanism else self.protocol
@@ -140,7 +140,7 @@ class _AioTokens(AioTokenProvider):  # type: ignore[misc]
 
 
 def unsecured_token(user: str) -> str:
-    """A token that nobody has signed, good for an hour."""
+    """Return an unsigned token, good for an hour."""
     now = int(time.time())  # noqa: TID251 - the broker goes by the same clock
     claims = {"sub": user, "iat": now, "exp": now + HOUR_SECONDS}
     return f"{_part({'alg': 'none'})}.{_part(claims)}."
@@ -157,4 +157,4 @@ WAYS_IN = (
     Access("SASL_SSL", "PLAIN"),
     Access("SSL"),
 )
-"""Each protocol and each mechanism that every client has."""
+"""Every protocol and mechanism supported by all clients."""

@@ -20,7 +20,7 @@ def allow(
     name: str,
     *operations: AclOperation,
 ) -> None:
-    """Let a user do these things with what is called so.
+    """Allow a user these operations on the named resource.
 
     `bootstrap` is where nobody needs to log in, or the settings of who may make ACLs.
     """

@@ -44,7 +44,7 @@ class Ports(NamedTuple):
 
     @classmethod
     def free(cls) -> Ports:
-        """Ports that nobody has."""
+        """Return free ports."""
         return cls(*(free_port() for _ in PROTOCOLS))
 
     def bootstrap(self, protocol: str) -> str:
@@ -95,7 +95,7 @@ def login_modules() -> dict[str, str]:
 
 
 def make_scram_users(bootstrap: str) -> None:
-    """Have the cluster keep all users' credentials, for both mechanisms."""
+    """Store all users' credentials in the cluster, for both mechanisms."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for mechanism in SCRAM.values():
         wanted: list[UserScramCredentialAlteration] = [

@@ -37,7 +37,7 @@ SET = 0
 
 
 def describe_configs(about: About, _: int) -> DescribeConfigsRequest:
-    """One key of each topic, and of the broker."""
+    """Describe one key of each topic, and of the broker."""
     kind = DescribeConfigsRequest.Resource
     return DescribeConfigsRequest(
         resources=[
@@ -53,7 +53,7 @@ def describe_configs(about: About, _: int) -> DescribeConfigsRequest:
 
 
 def alter_configs(about: About, _: int) -> AlterConfigsRequest:
-    """One key of each topic."""
+    """Alter one key of each topic."""
     kind = AlterConfigsRequest.Resource
     configs = [kind.Config(name=KEY, value="1000000")]
     return AlterConfigsRequest(
@@ -65,7 +65,7 @@ def alter_configs(about: About, _: int) -> AlterConfigsRequest:
 
 
 def incremental_alter_configs(about: About, _: int) -> IncrementalAlterConfigsRequest:
-    """One key of each topic, and of the broker."""
+    """Alter one key of each topic, and of the broker."""
     kind = IncrementalAlterConfigsRequest.Resource
     of_topic = [kind.Config(name=KEY, config_operation=SET, value="1000000")]
     of_broker = [kind.Config(name="message.max.bytes", config_operation=SET, value="1000000")]
@@ -92,7 +92,7 @@ def describe_log_dirs(about: About, _: int) -> DescribeLogDirsRequest:
 
 
 def alter_replica_log_dirs(about: About, _: int) -> AlterReplicaLogDirsRequest:
-    """To a directory that is none of the broker's."""
+    """Move replicas to a directory that is none of the broker's."""
     kind = AlterReplicaLogDirsRequest.Dir
     topics = [kind.Topic(name=name, partitions=[0]) for name in about.topics]
     return AlterReplicaLogDirsRequest(dirs=[kind(path="/nowhere", topics=topics)])
@@ -104,32 +104,32 @@ def describe_cluster(about: About, _: int) -> DescribeClusterRequest:
 
 
 def leader_and_isr(_: About, __: int) -> LeaderAndIsrRequest:
-    """Of no partition."""
+    """Name no partition."""
     return LeaderAndIsrRequest(controller_id=ANOTHER, controller_epoch=OLD_EPOCH, live_leaders=[])
 
 
 def stop_replica(_: About, __: int) -> StopReplicaRequest:
-    """Of no partition."""
+    """Name no partition."""
     return StopReplicaRequest(controller_id=ANOTHER, controller_epoch=OLD_EPOCH)
 
 
 def update_metadata(_: About, __: int) -> UpdateMetadataRequest:
-    """Of no partition."""
+    """Name no partition."""
     return UpdateMetadataRequest(controller_id=ANOTHER, controller_epoch=OLD_EPOCH, live_brokers=[])
 
 
 def controlled_shutdown(_: About, __: int) -> ControlledShutdownRequest:
-    """Of a broker that there is not."""
+    """Shut down a nonexistent broker."""
     return ControlledShutdownRequest(broker_id=ANOTHER, broker_epoch=OLD_EPOCH)
 
 
 def alter_partition(_: About, __: int) -> AlterPartitionRequest:
-    """By a broker that there is not, of no partition."""
+    """Propose for no partition, from a nonexistent broker."""
     return AlterPartitionRequest(broker_id=ANOTHER, broker_epoch=OLD_EPOCH, topics=[])
 
 
 def allocate_producer_ids(_: About, __: int) -> AllocateProducerIdsRequest:
-    """By a broker that there is not."""
+    """Allocate for a nonexistent broker."""
     return AllocateProducerIdsRequest(broker_id=ANOTHER, broker_epoch=OLD_EPOCH)
 
 

@@ -84,7 +84,7 @@ def find_coordinator(about: About, version: int) -> FindCoordinatorRequest:
 
 
 def join_group(about: About, _: int) -> JoinGroupRequest:
-    """As a member that the group does not know."""
+    """Join as a member unknown to the group."""
     return JoinGroupRequest(
         group_id=about.group,
         session_timeout_ms=10_000,
@@ -96,7 +96,7 @@ def join_group(about: About, _: int) -> JoinGroupRequest:
 
 
 def sync_group(about: About, version: int) -> SyncGroupRequest:
-    """As a member that the group does not know."""
+    """Sync as a member unknown to the group."""
     protocol = {"protocol_type": "consumer", "protocol_name": "range"} if version >= 5 else {}
     return SyncGroupRequest(
         group_id=about.group, generation_id=1, member_id=NOBODY, assignments=[], **protocol
@@ -104,12 +104,12 @@ def sync_group(about: About, version: int) -> SyncGroupRequest:
 
 
 def heartbeat(about: About, _: int) -> HeartbeatRequest:
-    """Of a member that the group does not know."""
+    """Send the heartbeat of a member unknown to the group."""
     return HeartbeatRequest(group_id=about.group, generation_id=1, member_id=NOBODY)
 
 
 def leave_group(about: About, version: int) -> LeaveGroupRequest:
-    """Of a member that the group does not know."""
+    """Leave as a member unknown to the group."""
     if version < 3:
         return LeaveGroupRequest(group_id=about.group, member_id=NOBODY)
     return LeaveGroupRequest(
@@ -130,7 +130,7 @@ def delete_groups(about: About, _: int) -> DeleteGroupsRequest:
 
 
 def list_groups(_: About, __: int) -> ListGroupsRequest:
-    """All."""
+    """List all groups."""
     return ListGroupsRequest()
 
 

@@ -23,7 +23,7 @@ A_REPLICA = 7
 
 
 def produce(about: About, version: int) -> ProduceRequest:
-    """One record for each topic; in the other form part of a transaction."""
+    """Produce a record to each topic; in the other form in a transaction."""
     is_transactional = about.is_form(1, 4)
     header = {}
     if is_transactional:
@@ -79,7 +79,7 @@ def list_offsets(about: About, _: int) -> ListOffsetsRequest:
 
 
 def delete_records(about: About, _: int) -> DeleteRecordsRequest:
-    """Of the first partition of each topic, none."""
+    """Delete no records of the first partition of each topic."""
     kind = DeleteRecordsRequest.Topic
     partitions = [kind.Partition(partition_index=0, offset=0)]
     return DeleteRecordsRequest(

@@ -32,7 +32,7 @@ SCRAM_SHA_256 = 1
 
 
 def describe_acls(about: About, version: int) -> DescribeAclsRequest:
-    """All; in the other form those that match the first topic."""
+    """Describe all ACLs; in the other form those that match the first topic."""
     matches = version > 0 and about.is_form(1)
     return DescribeAclsRequest(
         resource_type_filter=ResourceType.TOPIC if matches else ResourceType.ANY,
@@ -46,7 +46,7 @@ def describe_acls(about: About, version: int) -> DescribeAclsRequest:
 
 
 def create_acls(about: About, _: int) -> CreateAclsRequest:
-    """One for each topic, of somebody who never comes."""
+    """Create an ACL for each topic, of a user that does not exist."""
     return CreateAclsRequest(
         creations=[
             CreateAclsRequest.Creation(
@@ -78,7 +78,7 @@ def delete_acls(about: About, _: int) -> DeleteAclsRequest:
 
 
 def describe_user_scram_credentials(_: About, __: int) -> DescribeUserScramCredentialsRequest:
-    """Of one who is not there. Of all, Apache Kafka's answer nothing to who may not ask."""
+    """Describe an unknown user. For all, Apache answers nothing to a client without rights."""
     kind = DescribeUserScramCredentialsRequest.User
     return DescribeUserScramCredentialsRequest(users=[kind(name="nobody")])
 
@@ -90,7 +90,7 @@ def alter_user_scram_credentials(_: About, __: int) -> AlterUserScramCredentials
 
 
 def describe_delegation_token(_: About, __: int) -> DescribeDelegationTokenRequest:
-    """All."""
+    """Describe all tokens."""
     return DescribeDelegationTokenRequest(owners=None)
 
 
@@ -100,17 +100,17 @@ def create_delegation_token(_: About, __: int) -> CreateDelegationTokenRequest:
 
 
 def renew_delegation_token(_: About, __: int) -> RenewDelegationTokenRequest:
-    """One that there is not."""
+    """Renew a nonexistent token."""
     return RenewDelegationTokenRequest(hmac=NO_TOKEN, renew_period_ms=60_000)
 
 
 def expire_delegation_token(_: About, __: int) -> ExpireDelegationTokenRequest:
-    """One that there is not."""
+    """Expire a nonexistent token."""
     return ExpireDelegationTokenRequest(hmac=NO_TOKEN, expiry_time_period_ms=60_000)
 
 
 def describe_client_quotas(_: About, __: int) -> DescribeClientQuotasRequest:
-    """All."""
+    """Describe all quotas."""
     return DescribeClientQuotasRequest(components=[], strict=False)
 
 
@@ -125,12 +125,12 @@ def alter_client_quotas(_: About, __: int) -> AlterClientQuotasRequest:
 
 
 def sasl_handshake(_: About, __: int) -> SaslHandshakeRequest:
-    """Though the client has logged in."""
+    """Begin a handshake although the client is authenticated."""
     return SaslHandshakeRequest(mechanism="PLAIN")
 
 
 def sasl_authenticate(_: About, __: int) -> SaslAuthenticateRequest:
-    """Though the client has logged in."""
+    """Authenticate although the client is authenticated."""
     return SaslAuthenticateRequest(auth_bytes=b"\0nobody\0nobody")
 
 

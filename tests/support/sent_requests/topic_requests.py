@@ -28,7 +28,7 @@ DELETED_BY_ID_SINCE = 6
 
 
 def metadata(about: About, version: int) -> MetadataRequest:
-    """Of all topics, of some by name, by id where there are ids, or with permissions."""
+    """Ask for all topics, for some by name, by id where there are ids, or with permissions."""
     kind = MetadataRequest.Topic
     topics: list[MetadataRequest.Topic] | None = [kind(name=name) for name in about.topics]
     if about.is_form(1, 4):
@@ -44,14 +44,14 @@ def metadata(about: About, version: int) -> MetadataRequest:
 
 
 def describe_topic_partitions(about: About, _: int) -> DescribeTopicPartitionsRequest:
-    """Of some topics, or of all."""
+    """Describe some topics, or all."""
     kind = DescribeTopicPartitionsRequest.Topic
     topics = [] if about.is_form(1) else [kind(name=name) for name in about.topics]
     return DescribeTopicPartitionsRequest(topics=topics)
 
 
 def create_topics(about: About, version: int) -> CreateTopicsRequest:
-    """Each topic, of one partition."""
+    """Create each topic, with one partition."""
     kind = CreateTopicsRequest.Topic
     return CreateTopicsRequest(
         topics=[
@@ -64,7 +64,7 @@ def create_topics(about: About, version: int) -> CreateTopicsRequest:
 
 
 def delete_topics(about: About, version: int) -> DeleteTopicsRequest:
-    """Each topic; in the other form by id."""
+    """Delete each topic; in the other form by id."""
     if version < DELETED_BY_ID_SINCE:
         return DeleteTopicsRequest(topic_names=list(about.topics), timeout_ms=30_000)
     kind = DeleteTopicsRequest.Topic
@@ -98,7 +98,7 @@ def elect_leaders(about: About, _: int) -> ElectLeadersRequest:
 
 
 def alter_partition_reassignments(about: About, _: int) -> AlterPartitionReassignmentsRequest:
-    """Cancel what nobody has begun."""
+    """Cancel reassignments that were not begun."""
     kind = AlterPartitionReassignmentsRequest.Topic
     partitions = [kind.Partition(partition_index=0, replicas=None)]
     return AlterPartitionReassignmentsRequest(
@@ -108,7 +108,7 @@ def alter_partition_reassignments(about: About, _: int) -> AlterPartitionReassig
 
 
 def list_partition_reassignments(_: About, __: int) -> ListPartitionReassignmentsRequest:
-    """All."""
+    """List all reassignments."""
     return ListPartitionReassignmentsRequest(topics=None, timeout_ms=30_000)
 
 

@@ -1,4 +1,4 @@
-"""Requests of transactional producers, by one whose producer id nobody has handed out."""
+"""Requests of transactional producers, with a producer id that was not allocated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.support.sent_requests.about import About, Maker
 
 TOPIC_ID_SINCE = 6
-"""Of TxnOffsetCommit."""
+"""First version of TxnOffsetCommit with topic ids."""
 UNKNOWN_PRODUCER = 4_000_000
 BATCHED_SINCE = 4
 
@@ -122,7 +122,7 @@ def describe_transactions(about: About, _: int) -> DescribeTransactionsRequest:
 
 
 def list_transactions(_: About, __: int) -> ListTransactionsRequest:
-    """All."""
+    """List all transactions."""
     return ListTransactionsRequest(state_filters=[], producer_id_filters=[])
 
 

@@ -47,7 +47,7 @@ def groups(draw: st.DrawFn) -> Specification:
 
 
 def placed(assignment: Assignment) -> dict[tuple[UUID, int], str]:
-    """Owner by partition; nobody shares one."""
+    """Return the owner of each partition; no two share one."""
     owners: dict[tuple[UUID, int], str] = {}
     for member, target in assignment.items():
         for topic, partitions in target.items():

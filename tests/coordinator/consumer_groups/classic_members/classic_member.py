@@ -30,7 +30,7 @@ def assignment_of(**owned: list[int]) -> bytes:
 
 @dataclass
 class ClassicMember:
-    """A consumer that joins whenever it is told to, and owns what it was told last."""
+    """A consumer that joins on request, and owns its last assignment."""
 
     harness: Harness
     topics: list[str]
@@ -74,7 +74,7 @@ class ClassicMember:
         return inbox.error
 
     def join(self) -> ErrorCode:
-        """Join, where nobody has to be waited for, and ask what it owns."""
+        """Join, where no other member has to be waited for, and fetch the assignment."""
         error = self.joined(self.ask_to_join())
         return error or self.sync()
 
@@ -89,7 +89,7 @@ class ClassicMember:
         return inbox.error
 
     def heartbeat(self) -> ErrorCode:
-        """Stay alive, and join if it is told to."""
+        """Send a heartbeat, and join on request."""
         error = self.harness.heartbeat(self.member_id, self.generation, self.instance_id)
         return self.join() if error is ErrorCode.REBALANCE_IN_PROGRESS else error
 

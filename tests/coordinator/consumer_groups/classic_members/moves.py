@@ -31,7 +31,7 @@ def classic_group(
 
 
 def rejoin_all(harness: Harness, members: list[ClassicMember]) -> None:
-    """All join, and the first of them, their leader, assigns."""
+    """Rejoin all members; the first of them, their leader, assigns."""
     inboxes = [member.ask_to_join() for member in members]
     while any(inbox.is_parked for inbox in inboxes):
         harness.advance(DELAY_MS)
@@ -50,7 +50,7 @@ def rejoin_all(harness: Harness, members: list[ClassicMember]) -> None:
 
 
 def settle(*members: ClassicMember | Member) -> None:
-    """Heartbeats until everybody is content."""
+    """Send heartbeats until no member changes."""
     for _ in range(4 * len(members) + 4):
         before = [(_epoch(each), dict(each.owned)) for each in members]
         for each in members:

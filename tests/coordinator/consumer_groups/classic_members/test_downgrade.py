@@ -76,7 +76,7 @@ def test_the_downgrade_record_holds_every_members_assignment() -> None:
 
 
 def test_partitions_a_classic_member_still_holds_are_not_assigned_to_others() -> None:
-    """It is a consumer group, a classic one, and a consumer group again before the member knows."""
+    """The group turns consumer, classic, and consumer again before the member knows."""
     harness, [classic] = classic_group(1)
     assert classic.count == PARTITIONS
     guest = Member(harness, "b", [TOPIC])
@@ -95,7 +95,7 @@ def test_partitions_a_classic_member_still_holds_are_not_assigned_to_others() ->
 
 
 def test_others_rebalance_though_the_coordinator_dies_before_they_do() -> None:
-    """Otherwise nobody had the partitions of the one that left, as nobody else was told."""
+    """Otherwise no member would get the partitions of the one that left, as none is notified."""
     harness, classic, member = mixed_group()
     member.leave()
 
