@@ -40,7 +40,7 @@ class Appended:
     producer_id: int
     is_transactional: bool
     ends: bool | None = None
-    """Whether a marker commits."""
+    """True for a marker that commits, False for one that aborts."""
 
 
 class TransactionsMachine(RuleBasedStateMachine):
