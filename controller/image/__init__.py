@@ -17,12 +17,13 @@ and for a snapshot, which replaces what is there,
 
     loader.load_snapshot(records, Provenance(end_offset - 1, epoch, last_contained_timestamp))
 
-A feed of the metadata log hands over what it decoded, without control records, up to the high
-watermark. It holds back publishing until it has caught up by installing its publishers only then
-(`MetadataLoader.install`): the first delta of a publisher has everything in it. A feed of znodes
-makes one snapshot of all that it reads when its session begins, or begins again, and one batch of
-each notification after that; it numbers them itself. The delta of a snapshot has what is different
-from the image before, removals too, so both kinds of feed may jump.
+Each has a form that ends with `_in_steps` and pauses often, for what may be much. A feed of the
+metadata log (`broker.metadata_log.metadata_feed`) hands over what it decoded, without control
+records, up to the high watermark. It holds back publishing until it has caught up by installing its
+publishers only then (`MetadataLoader.install`): the first delta of a publisher has everything in
+it. A feed of znodes makes one snapshot of all that it reads when its session begins, or begins
+again, and one batch of each notification after that; it numbers them itself. The delta of a
+snapshot has what is different from the image before, removals too, so both kinds of feed may jump.
 
 Not here: files, sockets, znodes, clocks, tasks and decisions. Nothing awaits, nothing is locked,
 and the package imports `protocol` only. The controller and the broker may import it.

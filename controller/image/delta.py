@@ -14,9 +14,15 @@ from controller.image.topics import TopicsDelta
 from protocol.metadata_log import log_records, node_records, security_records, topic_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from protocol.schema import MetadataRecord
+
+MAPPINGS: Final = (
+    *("features", "brokers", "controllers", "configs", "client_quotas"),
+    *("acls", "scram_credentials", "delegation_tokens"),
+)
+"""Parts of an image, and of a delta, that are plain mappings."""
 
 
 class MetadataDelta:
@@ -63,6 +69,17 @@ class MetadataDelta:
         The records of metadata transactions (KIP-868) are the loader's and change nothing here.
         """
         REPLAYS[type(record)](self, record)
+
+    def set_all_in_steps(self, image: MetadataImage) -> Iterator[None]:
+        """Set all that is in an image, as its records would; to be ended before any is replayed."""
+        for part in MAPPINGS:
+            getattr(self, part).set_all(getattr(image, part))
+        self.next_producer_id = image.next_producer_id
+        yield from self.topics.set_all_in_steps(image.topics)
+
+    def prepare_in_steps(self) -> Iterator[None]:
+        """Do what of `apply` takes long, so that `apply` does not if it comes next."""
+        return self.topics.prepare_in_steps()
 
     def apply(self, provenance: Provenance) -> MetadataImage:
         """The next image, of which `provenance` describes the last record."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from controller.image.delta import MetadataDelta
 from controller.image.errors import ReplayError
@@ -28,13 +28,16 @@ from protocol.metadata_log.log_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from controller.image.metadata_image import MetadataImage, Provenance
     from controller.image.publishers import Publisher
     from protocol.schema import MetadataRecord
 
 logger = logging.getLogger(__name__)
+
+RECORDS_PER_STEP: Final = 100
+"""Records replayed between two pauses: about a millisecond."""
 
 
 class MetadataLoader:
@@ -57,7 +60,12 @@ class MetadataLoader:
 
     def install(self, publishers: Sequence[Publisher]) -> None:
         """Append publishers; each is handed the image as it is now, then every change of it."""
-        self._publishers.install(publishers, self.image)
+        for _ in self.install_in_steps(publishers):
+            pass
+
+    def install_in_steps(self, publishers: Sequence[Publisher]) -> Iterator[None]:
+        """As `install`, pausing often. To be ended before anything else is loaded."""
+        return self._publishers.install_in_steps(publishers, self.image)
 
     def load_batch(self, records: Sequence[MetadataRecord], provenance: Provenance) -> None:
         """Replay a batch, of which `provenance` describes the last record, and publish.
@@ -65,7 +73,16 @@ class MetadataLoader:
         A record that cannot be replayed is logged and counted, and the others still count, as in a
         broker of Apache's; a controller looks at `fault_count` and stops.
         """
-        for offset, record in enumerate(records, provenance.offset + 1 - len(records)):
+        for _ in self.load_batch_in_steps(records, provenance):
+            pass
+
+    def load_batch_in_steps(
+        self, records: Sequence[MetadataRecord], provenance: Provenance
+    ) -> Iterator[None]:
+        """As `load_batch`, pausing often. To be ended before anything else is loaded."""
+        for number, (offset, record) in enumerate(
+            enumerate(records, provenance.offset + 1 - len(records)), 1
+        ):
             if isinstance(record, BeginTransactionRecord):
                 self._begin(replace(provenance, offset=offset - 1))
             elif isinstance(record, EndTransactionRecord):
@@ -74,15 +91,28 @@ class MetadataLoader:
                 self._abort(offset)
             else:
                 self._replay(record, offset)
+            if number % RECORDS_PER_STEP == 0:
+                yield
         if not self._in_transaction:
+            yield from self._delta.prepare_in_steps()
             self._publish(provenance)
 
     def load_snapshot(self, records: Iterable[MetadataRecord], provenance: Provenance) -> None:
         """Replace the image by that of a snapshot, and publish; an open transaction is dropped."""
+        for _ in self.load_snapshot_in_steps(records, provenance):
+            pass
+
+    def load_snapshot_in_steps(
+        self, records: Iterable[MetadataRecord], provenance: Provenance
+    ) -> Iterator[None]:
+        """As `load_snapshot`, pausing often. To be ended before anything else is loaded."""
         self._delta = MetadataDelta(self.image, is_snapshot=True)
         self._in_transaction = False
-        for record in records:
+        for number, record in enumerate(records, 1):
             self._replay(record, provenance.offset)
+            if number % RECORDS_PER_STEP == 0:
+                yield
+        yield from self._delta.prepare_in_steps()
         self._publish(provenance)
 
     def _begin(self, before: Provenance) -> None:

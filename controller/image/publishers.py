@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from controller.image.delta import MetadataDelta
 from controller.image.metadata_image import EMPTY
-from controller.image.snapshot import snapshot_records
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from controller.image.metadata_image import MetadataImage
 
@@ -41,11 +40,12 @@ class Publishers:
         self.fault_count = 0
         """Errors that publishers raised; `metadata-apply-error-count`."""
 
-    def install(self, publishers: Sequence[Publisher], image: MetadataImage) -> None:
-        """Append publishers; they get the whole image at once."""
+    def install_in_steps(
+        self, publishers: Sequence[Publisher], image: MetadataImage
+    ) -> Iterator[None]:
+        """Append publishers, which get the whole image at once; the delta is made in steps."""
         delta = MetadataDelta(EMPTY, is_snapshot=True)
-        for record, _ in snapshot_records(image):
-            delta.replay(record)
+        yield from delta.set_all_in_steps(image)
         for publisher in publishers:
             self._publish(publisher, delta, image)
         self._publishers += publishers

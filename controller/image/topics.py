@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from controller.image.errors import ReplayError
 from controller.image.map_delta import MapDelta
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         RemoveTopicRecord,
     )
     from protocol.schema import MetadataRecord
+
+TOPICS_PER_STEP: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class PartitionChange(NamedTuple):
 class TopicsDelta:
     """Changes of topics. A topic that is deleted and created again is two, by id."""
 
-    __slots__ = ("_names", "_partitions", "_topics", "base")
+    __slots__ = ("_names", "_partitions", "_prepared", "_topics", "base")
 
     def __init__(self, base: Topics, *, replaces: bool = False) -> None:
         self.base = base
@@ -76,6 +78,8 @@ class TopicsDelta:
         self._topics = MapDelta(base.by_id, replaces=replaces)
         self._partitions: dict[UUID, MapDelta[int, Partition]] = {}
         """Of topics with a change; the values of `_topics` have their names only."""
+        self._prepared: dict[UUID, Topic] = {}
+        """Topics of the delta whose values are final until they change again."""
 
     @property
     def created(self) -> Iterable[Topic]:
@@ -118,6 +122,7 @@ class TopicsDelta:
         self._names.set(record.name, record.topic_id)
         self._topics.set(record.topic_id, Topic(record.name, record.topic_id))
         before = self.base.by_id.get(record.topic_id)
+        self._prepared.pop(record.topic_id, None)
         self._partitions[record.topic_id] = MapDelta(
             before.partitions if before else {}, replaces=True
         )
@@ -126,6 +131,7 @@ class TopicsDelta:
         """Replay RemoveTopicRecord; returns the name, of which the configuration goes too."""
         name = self._topic(record).name
         self._partitions.pop(record.topic_id, None)
+        self._prepared.pop(record.topic_id, None)
         self._topics.remove(record.topic_id)
         self._names.remove(name)
         return name
@@ -166,23 +172,51 @@ class TopicsDelta:
                 if cleared is not partition:
                     self._of(topic_id).set(number, cleared)
 
+    def set_all_in_steps(self, topics: Topics) -> Iterator[None]:
+        """Set many topics; to be ended before anything is replayed."""
+        self._names.set_all(topics.ids)
+        self._topics.set_all(topics.by_id)
+        for number, (topic_id, topic) in enumerate(topics.by_id.items(), 1):
+            self._of(topic_id).set_all(topic.partitions)
+            self._prepared[topic_id] = topic
+            if number % TOPICS_PER_STEP == 0:
+                yield
+
+    def prepare_in_steps(self) -> Iterator[None]:
+        """Do what of `apply` takes long, so that `apply` does not if nothing changes before it."""
+        waiting = [key for key in self._partitions if key not in self._prepared]
+        for number, topic_id in enumerate(waiting, 1):
+            name, partitions = self._existing(topic_id).name, self._partitions[topic_id]
+            self._prepared[topic_id] = Topic(name, topic_id, partitions.apply())
+            if number % TOPICS_PER_STEP == 0:
+                yield
+
     def apply(self) -> Topics:
         """The next topics; those before if nothing changed."""
-        for topic in self._after():
-            self._topics.set(topic.topic_id, topic)
+        self._after()
+        self._topics.set_all(self._prepared)
         by_id = self._topics.apply()
         return self.base if by_id is self.base.by_id else Topics(by_id, self._names.apply())
 
-    def _after(self) -> Iterator[Topic]:
-        for topic_id, partitions in self._partitions.items():
-            yield Topic(self._existing(topic_id).name, topic_id, partitions.apply())
+    def _after(self) -> Iterable[Topic]:
+        for _ in self.prepare_in_steps():
+            pass
+        return self._prepared.values()
 
     def _of(self, topic_id: UUID) -> MapDelta[int, Partition]:
-        return self._partitions.setdefault(topic_id, self._current(topic_id))
+        """The partitions of a topic, to be changed."""
+        self._prepared.pop(topic_id, None)
+        partitions = self._partitions.get(topic_id)
+        if partitions is None:
+            partitions = self._partitions[topic_id] = self._current(topic_id)
+        return partitions
 
     def _current(self, topic_id: UUID) -> MapDelta[int, Partition]:
         partitions = self._partitions.get(topic_id)
-        return MapDelta(self.base.by_id[topic_id].partitions) if partitions is None else partitions
+        if partitions is not None:
+            return partitions
+        before = self.base.by_id.get(topic_id)
+        return MapDelta(before.partitions if before else {})
 
     def _existing(self, topic_id: UUID) -> Topic:
         topic = self._topics.get(topic_id)

@@ -27,8 +27,8 @@ from tests.support.jars import KAFKA_3, KAFKA_4
 
 pytestmark = pytest.mark.java
 
-KEYS = {*range(52), 55, 56, 57, 60, 61, *range(64, 70), 71, 72, *range(74, 82), *range(83, 95)}
-"""Requests that clients, or brokers in ZooKeeper mode, send; the others are KRaft's own."""
+KEYS = {*range(52), 55, 56, 57, 59, 60, 61, *range(64, 70), 71, 72, *range(74, 82), *range(83, 95)}
+"""Requests that we send or serve; the others are KRaft's own."""
 
 CONSUMER_PROTOCOL = {"ConsumerProtocolSubscription", "ConsumerProtocolAssignment"}
 

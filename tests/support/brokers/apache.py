@@ -74,31 +74,37 @@ def apache_4(
 ) -> BrokerProcess:
     """Return a formatted, not yet started node of Apache Kafka 4, broker and controller.
 
-    `listeners` among the properties are those for clients; `port` is then one of theirs.
+    `listeners` among the properties are those for clients; `port` is then one of theirs. Its quorum
+    is a static one, unless `controller.quorum.bootstrap.servers` says where it will be.
     """
-    port, controller_port = port or free_port(), free_port()
+    port = port or free_port()
     properties = {"listeners": f"PLAINTEXT://127.0.0.1:{port}", **(properties or {})}
     listeners = properties["listeners"]
+    dynamic = properties.get("controller.quorum.bootstrap.servers")
+    controller = dynamic or f"127.0.0.1:{free_port()}"
+    quorum = {} if dynamic else {"controller.quorum.voters": f"0@{controller}"}
     broker = BrokerProcess(name=f"Apache {version}", command=[], directory=directory, port=port)
     config = write_properties(
         directory / "server.properties",
         {
             "process.roles": "broker,controller",
             "node.id": "0",
-            "controller.quorum.voters": f"0@127.0.0.1:{controller_port}",
+            **quorum,
             "controller.listener.names": "CONTROLLER",
             "advertised.listeners": listeners,
             "listener.security.protocol.map": PROTOCOL_MAP,
             "log.dirs": str(broker.data_directory),
             **STANDALONE,
             **properties,
-            "listeners": f"{listeners},CONTROLLER://127.0.0.1:{controller_port}",
+            "listeners": f"{listeners},CONTROLLER://{controller}",
         },
     )
     flags = SCRIPT_FLAGS if as_its_script_does else SHORT_LIVED_FLAGS
     broker.command = java_command(version, "kafka.Kafka", str(config), flags=flags)
     cluster_id = urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
     arguments = ["format", f"--cluster-id={cluster_id}", "--config", str(config)]
+    if dynamic:
+        arguments.append("--standalone")
     command = java_command(version, "kafka.tools.StorageTool", *arguments, heap=SMALL_HEAP)
     outcome = subprocess.run(
         command, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_SECONDS, check=False
