@@ -85,6 +85,7 @@ _FIRST_FLEXIBLE: Final[dict[ApiKey, int]] = {
     ApiKey.DESCRIBE_QUORUM: 0,
     ApiKey.ALTER_PARTITION: 0,
     ApiKey.UPDATE_FEATURES: 0,
+    ApiKey.FETCH_SNAPSHOT: 0,
     ApiKey.DESCRIBE_CLUSTER: 0,
     ApiKey.DESCRIBE_PRODUCERS: 0,
     ApiKey.UNREGISTER_BROKER: 0,

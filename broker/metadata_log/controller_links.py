@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 API_VERSIONS_VERSION: Final = 3
 """Every controller has it."""
 
+SOFTWARE_NAME: Final = "kafka-broker-python"
+SOFTWARE_VERSION: Final = "0.1.0"
+"""Without a name and a version, Apache Kafka refuses ApiVersions from version 3 on (KIP-511)."""
+
 OLDEST: Final[Mapping[type[Request], int]] = {FetchRequest: 13, FetchSnapshotRequest: 0}
 """The first versions that say all that is needed: Fetch with topic ids."""
 
@@ -83,7 +87,10 @@ class _ControllerLink:
         self._link.close()
 
     async def _learn_versions(self) -> dict[int, tuple[int, int]]:
-        response = await self._link.ask(ApiVersionsRequest(), API_VERSIONS_VERSION)
+        request = ApiVersionsRequest(
+            client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION
+        )
+        response = await self._link.ask(request, API_VERSIONS_VERSION)
         assert isinstance(response, ApiVersionsResponse), response
         if response.error_code:
             raise LinkError(f"ApiVersions refused: {ErrorCode(response.error_code).name}")

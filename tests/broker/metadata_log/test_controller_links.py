@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import tomllib
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.metadata_log.controller_links import ControllerLinks
+from broker.metadata_log.controller_links import (
+    SOFTWARE_NAME,
+    SOFTWARE_VERSION,
+    ControllerLinks,
+)
 from broker.network.broker_link import LinkLimits
 from broker.network.links import LinkError
 from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
 from protocol.headers import parse_request_header
-from protocol.messages.api_versions import ApiVersionsResponse
+from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.fetch import FetchRequest, FetchResponse
 from tests.support.broker_parts.response_headers import response_front
 
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
 
     from protocol.schema import Response
 
+SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 FETCH = FetchRequest(max_wait_ms=0, min_bytes=0, topics=[])
 
 
@@ -43,14 +52,17 @@ class Controller:
         with suppress(asyncio.IncompleteReadError):
             while not self.hangs_up and (size := await reader.readexactly(4)):
                 frame = await reader.readexactly(int.from_bytes(size, "big"))
-                header, _ = parse_request_header(frame)
+                header, position = parse_request_header(frame)
                 self.asked.append((header.api_key, header.api_version))
                 response: Response = FetchResponse(responses=[])
                 if header.api_key == ApiKey.API_VERSIONS:
                     fetch = ApiVersionsResponse.ApiKey(
                         api_key=1, min_version=lowest, max_version=highest
                     )
-                    response = ApiVersionsResponse(error_code=0, api_keys=[fetch])
+                    request = ApiVersionsRequest.decode(header.api_version, frame[position:])
+                    response = ApiVersionsResponse(
+                        error_code=int(refusal_of(request)), api_keys=[fetch]
+                    )
                 body = response.encode(header.api_version)
                 front = response_front(
                     header.correlation_id, header.api_key, header.api_version, len(body)
@@ -59,6 +71,12 @@ class Controller:
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
+
+
+def refusal_of(request: ApiVersionsRequest) -> ErrorCode:
+    """The error of a request whose client has no proper name and version (KIP-511)."""
+    names = (request.client_software_name, request.client_software_version)
+    return ErrorCode.NONE if all(map(SOFTWARE.fullmatch, names)) else ErrorCode.INVALID_REQUEST
 
 
 def run(
@@ -116,3 +134,9 @@ def test_versions_are_asked_for_again_after_the_connection_broke() -> None:
 
     run(controller, scenario)
     assert controller.asked == [(18, 3), (1, 18), (1, 18), (18, 3), (1, 17)]
+
+
+def test_name_and_version_sent_to_controllers_are_the_projects() -> None:
+    text = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    assert (project["name"], project["version"]) == (SOFTWARE_NAME, SOFTWARE_VERSION)
