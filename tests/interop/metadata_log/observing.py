@@ -133,18 +133,25 @@ def _first(_: int) -> int:
 
 def cluster_id_of(node: BrokerProcess) -> str:
     """Cluster id in the node's `meta.properties`."""
-    return _property(node.data_directory / "meta.properties", "cluster.id")
+    return _properties(node.data_directory / "meta.properties")["cluster.id"]
 
 
 def controller_address_of(node: BrokerProcess) -> str:
     """`host:port` of the node's controller listener."""
-    listeners = _property(node.directory / "server.properties", "listeners")
+    listeners = _properties(node.directory / "server.properties")["listeners"]
     return listeners.rpartition("CONTROLLER://")[2]
 
 
-def _property(path: Path, name: str) -> str:
+def quorum_of(node: BrokerProcess) -> dict[str, str]:
+    """Properties by which another node finds the quorum, in the way that the node itself has it."""
+    lines = _properties(node.directory / "server.properties")
+    names = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
+    return {name: lines[name] for name in names if name in lines}
+
+
+def _properties(path: Path) -> dict[str, str]:
     lines = path.read_text(encoding="utf-8").splitlines()
-    return next(line.partition("=")[2] for line in lines if line.startswith(f"{name}="))
+    return {name: value for name, _, value in (line.partition("=") for line in lines)}
 
 
 def meta_properties(cluster_id: str) -> str:

@@ -19,8 +19,8 @@ from tests.interop.metadata_log.observing import (
     Observing,
     batches_of,
     cluster_id_of,
-    controller_address_of,
     meta_properties,
+    quorum_of,
 )
 from tests.interop.metadata_log.test_image_of_apache import image_of_snapshot
 from tests.support import jars
@@ -43,7 +43,7 @@ COMPLAINTS = re.compile(r"mismatch|invalid|corrupt|not valid|out of order|error"
 
 
 @pytest.fixture(
-    params=[(jars.KAFKA_4, "static"), (jars.KAFKA_4, "dynamic"), (jars.KAFKA_4_3, "dynamic")],
+    params=[(jars.KAFKA_4, "dynamic"), (jars.KAFKA_4_3, "static")],
     ids=" ".join,
 )
 def node(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerProcess]:
@@ -230,7 +230,7 @@ def apache_broker_on(directory: Path, node: BrokerProcess) -> BrokerProcess:
         {
             "process.roles": "broker",
             "node.id": str(NODE_ID),
-            "controller.quorum.bootstrap.servers": controller_address_of(node),
+            **quorum_of(node),
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": PROTOCOL_MAP,
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
