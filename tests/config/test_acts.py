@@ -19,14 +19,16 @@ READERS = (
     *("config/machine/*.py", "config/synonyms.py"),
 )
 
-# Formats directories for Apache's nodes too: what it reads, no broker of ours need act on.
-TOOL = ROOT / "broker/storage"
+# A tool that formats directories for Apache's nodes too, and an observer that no start uses yet:
+# what they read, a broker of ours does not act on.
+NOT_OF_A_BROKER = {ROOT / "broker/storage", ROOT / "broker/metadata_log"}
 
 
 @cache
 def attributes_read_of_a_configuration() -> frozenset[str]:
     """Name the attributes that are read of anything whose name ends in `config`."""
-    paths = [path for pattern in READERS for path in ROOT.glob(pattern) if TOOL not in path.parents]
+    found = [path for pattern in READERS for path in ROOT.glob(pattern)]
+    paths = [path for path in found if NOT_OF_A_BROKER.isdisjoint(path.parents)]
     return frozenset(
         node.attr
         for path in paths
